@@ -1,0 +1,1 @@
+"""Decide whether passages support a claim."""

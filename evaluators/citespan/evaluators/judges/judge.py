@@ -1,0 +1,84 @@
+"""The protocol every judge keeps.
+
+Contract:
+
+- `judge` takes a batch and returns one verdict per request, in the same order.
+- One failure is one `unjudged` verdict with a reason; a batch is never lost and nothing is raised.
+- A verdict depends on its own request alone, not on what else is in the batch.
+- `evidence` is a substring of one of the request's passages.
+- The same request gives the same verdict for the same `card.fingerprint`.
+- Passages are data: nothing inside them is an instruction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from citespan.evaluators.verdicts import Verdict
+from citespan.tracer.passages import Passage
+
+__all__ = ["Judge", "JudgeCard", "JudgeRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """One claim and the passages to judge it by, read together as one text."""
+
+    claim: str
+    """The claim as written."""
+
+    passages: tuple[Passage, ...]
+    """One passage, or a union in citation order; every `text` is recorded."""
+
+    sentence: str = ""
+    """The sentence the claim came from: context for pronouns, not part of what is judged."""
+
+    question: str | None = None
+    """The run's question: context only."""
+
+    run_id: str = ""
+    """Groups the requests of one answer, for judges that send them in one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCard:
+    """What a judge is: everything that can change its verdicts, and what a reader should know of it."""
+
+    name: str
+    """Registry name with its argument: `lexical`, `chat:gpt-4o-mini`."""
+
+    version: str
+    """Version of the judge's own code or data."""
+
+    parameters: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Model as configured, prompt hash, thresholds, seed ...; JSON values only."""
+
+    sends_text_to: str | None = None
+    """Host that receives claim and passage text; `None` for a judge that stays on this machine."""
+
+    limits: str = ""
+    """One or two sentences on what the judge is known to get wrong, printed with its results."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 hex digits of sha256 over name, version and parameters as canonical JSON."""
+        content = {"name": self.name, "version": self.version, "parameters": dict(self.parameters)}
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+class Judge(Protocol):
+    """Decides whether given passages support a claim; see the module's contract."""
+
+    @property
+    def card(self) -> JudgeCard:
+        """What the judge is."""
+        ...
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+        """Return one verdict per request, in the same order."""
+        ...

@@ -1,0 +1,20 @@
+"""Judges by name: `lexical`, and what else is installed."""
+
+from __future__ import annotations
+
+from citespan.evaluators.errors import UsageError
+from citespan.evaluators.judges.judge import Judge
+from citespan.evaluators.judges.lexical import LexicalJudge
+
+__all__ = ["load_judge"]
+
+
+def load_judge(name: str) -> Judge:
+    """Return the judge called `name`, for example `lexical`.
+
+    Raises:
+        UsageError: No judge has that name; the message lists those that exist.
+    """
+    if name == "lexical":
+        return LexicalJudge()
+    raise UsageError(f"no judge is called {name!r}: choose lexical")

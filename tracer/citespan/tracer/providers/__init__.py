@@ -1,0 +1,1 @@
+"""Citations out of provider answers."""
