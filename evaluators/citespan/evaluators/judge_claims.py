@@ -114,8 +114,17 @@ def ask(judge: Judge, requests: Sequence[JudgeRequest]) -> list[Verdict]:
     )
     verdicts = [missing] * len(requests)
     for n, verdict in zip(sendable, answers, strict=True):
-        verdicts[n] = verdict
+        verdicts[n] = _unless_cut(verdict, requests[n])
     return verdicts
+
+
+def _unless_cut(verdict: Verdict, request: JudgeRequest) -> Verdict:
+    """Return the verdict, unless it faults a passage of which only a part was recorded."""
+    if verdict.label is Label.SUPPORTED or not any(passage.is_cut for passage in request.passages):
+        return verdict
+    return Verdict.unjudged(
+        "passage_cut", "only a part of the passage was recorded, and that part does not support it"
+    )
 
 
 def _label(claim: Claim, attachments: tuple[Attachment, ...]) -> JudgedClaim:

@@ -41,6 +41,9 @@ class Passage:
     sha256: str | None = None
     """Hash of the text as recorded by the app; computed from `text` where the app recorded none."""
 
+    is_cut: bool = False
+    """Whether `text` is known to be shorter than what the model saw (redaction, a store's limit)."""
+
     @property
     def text_sha256(self) -> str | None:
         """The sha256 of the passage's text, or `None` if neither text nor hash was recorded."""
