@@ -1,0 +1,38 @@
+"""The tree names no machine of ours: what works here works anywhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+MACHINE = re.compile(r"""(?x)
+    (?<![\w.])/(?:work|root|opt|home|Users)/\w   # a folder of one machine
+    | \b(?:pypi|pythonhosted|npmjs)\.\w{2,3}\b    # a package registry
+    | \b(?:deb|security|ftp)\.debian\.org\b
+""")
+
+
+def _tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout: there is no list of tracked files")
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_file_names_a_folder_of_a_machine_or_a_registry() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in _tracked_files()
+        for match in MACHINE.finditer(path.read_text(encoding="utf-8", errors="replace"))
+    ]
+    assert found == []
+
+
+def test_constraints_are_exact_versions() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in lines if not re.fullmatch(r"#.*|[\w.-]+==[\w.+!]+", line)] == []
