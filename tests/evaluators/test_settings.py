@@ -43,6 +43,7 @@ def test_an_empty_variable_counts_as_unset() -> None:
         ("https://app.example.com/s/team", "https://app.example.com/s/team"),
         ("https://app.example.com/s/team/v1/traces/", "https://app.example.com/s/team"),
         ("http://[::1]:6006", "http://[::1]:6006"),
+        ("localhost:6006", "http://localhost:6006"),
     ],
 )
 def test_a_collector_endpoint_keeps_its_root_path_and_loses_the_otlp_path(
@@ -65,7 +66,7 @@ def test_host_port_and_root_path_make_an_endpoint(environ: dict[str, str], endpo
     assert Settings.load(environ=environ).endpoint == endpoint
 
 
-@pytest.mark.parametrize("url", ["localhost:6006", "ftp://host", "http://", "http://host:port", "x"])
+@pytest.mark.parametrize("url", ["ftp://host", "http://", "http://host:port", "http://[::1", "host/?a=b"])
 def test_an_endpoint_that_is_no_url_is_an_error_that_names_its_variable(url: str) -> None:
     with pytest.raises(UsageError, match=r"PHOENIX_BASE_URL is .*expected a URL such as"):
         load(PHOENIX_BASE_URL=url)

@@ -154,7 +154,8 @@ def _endpoint_from_host(environ: Mapping[str, str]) -> str | None:
 
 def _endpoint(text: str, origin: str) -> str:
     """Return the URL of Phoenix that `text` means: a collector's `/v1/traces` is no part of it."""
-    expected = f"expected a URL such as http://localhost:{DEFAULT_PORT}"
+    given = text
+    text = text if "://" in text else f"http://{text}"
     try:
         url = urlsplit(text)
         is_url = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
@@ -162,7 +163,7 @@ def _endpoint(text: str, origin: str) -> str:
     except ValueError:
         is_url = is_plain = False
     if not (is_url and is_plain):
-        raise UsageError(f"{origin} is {text!r}: {expected}")
+        raise UsageError(f"{origin} is {given!r}: expected a URL such as http://localhost:{DEFAULT_PORT}")
     return text.rstrip("/").removesuffix("/v1/traces").rstrip("/")
 
 
