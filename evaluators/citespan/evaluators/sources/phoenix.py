@@ -1,0 +1,256 @@
+"""Traces of one Phoenix project, read over its REST API."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from citespan.evaluators.errors import NotFound, Unavailable
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.records import Project, SpanPage
+from citespan.evaluators.sources.source import Span, Trace
+from citespan.evaluators.sources.span_json import group_traces, span_from_json
+
+__all__ = ["CLAIM", "PhoenixSource"]
+
+CLAIM = "citespan.claim"
+"""Attribute that marks a span as citespan's own: the claim span it is, as one JSON string."""
+
+APP_KINDS = (
+    "AGENT",
+    "CHAIN",
+    "DECISION",
+    "EMBEDDING",
+    "GUARDRAIL",
+    "LLM",
+    "PROMPT",
+    "RERANKER",
+    "RETRIEVER",
+    "TOOL",
+    "UNKNOWN",
+)
+"""Every kind but EVALUATOR: claim spans carry whole passages, so they are never downloaded to be dropped."""
+
+_PAGE_BYTES = 4_000_000
+"""Size that pages are steered to, so that memory does not grow with the size of passages."""
+
+_TRACES_PER_REQUEST = 50
+"""Most trace ids in one request."""
+
+
+class PhoenixSource:
+    """Yields the traces of a project, oldest arrival first, each with every span that Phoenix has of it.
+
+    Spans are listed by the order in which Phoenix stored them, so a span that arrives late is seen however old it is;
+    the list ends where it ended when the reading began. citespan's own spans are left out, and so are
+    traces that an evaluator made.
+    """
+
+    def __init__(
+        self,
+        client: PhoenixClient,
+        project: Project,
+        *,
+        since: datetime | None = None,
+        trace_ids: Sequence[str] = (),
+        limit: int | None = None,
+        take: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Describe what to read.
+
+        Args:
+            client: The server.
+            project: The project.
+            since: Only traces with a span that started then or later.
+            trace_ids: Only these traces.
+            limit: Most traces to yield.
+            take: Whether to take a trace, by its id: sampling. It gives the same answer each time.
+        """
+        self._client = client
+        self._project = project
+        self._since = since
+        self._trace_ids = trace_ids
+        self._limit = limit
+        self._take = take
+        self._page_size = _PageSize(most=1000)
+        self._batch_size = _PageSize(most=_TRACES_PER_REQUEST)
+        self.skipped: Counter[str] = Counter()
+        """How many traces were not yielded, by reason: `evaluator_trace`, `not_sampled`."""
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield the traces.
+
+        Raises:
+            NotFound: A trace that was asked for by id is not in the project.
+            ServerError: Phoenix cannot be reached or refuses.
+        """
+        found = self._named() if self._trace_ids else self._listed()
+        for n, trace in enumerate(found, start=1):
+            yield trace
+            if n == self._limit:
+                return
+
+    def _named(self) -> Iterator[Trace]:
+        wanted = list(dict.fromkeys(trace_id.lower() for trace_id in self._trace_ids))
+        missing: list[str] = []
+        while wanted:
+            size = self._batch_size.value
+            batch, wanted = wanted[:size], wanted[size:]
+            traces, _ = self._fetch(batch)
+            missing += set(batch) - {trace.trace_id for trace in traces} if len(traces) < len(batch) else []
+            yield from self._without_evaluators(traces)
+        if missing:
+            base = self._client.connection.base_url
+            raise NotFound(
+                f"Phoenix at {base} has no trace {', '.join(sorted(missing))} in project {self._project.name!r}",
+                url=base,
+                status=404,
+            )
+
+    def _listed(self) -> Iterator[Trace]:
+        """Yield traces as the list of spans names them.
+
+        `read` remembers a trace only until the list has passed the last of the spans it was read with.
+        """
+        last = self._last_row()
+        read: dict[str, int] = {}
+        cursor: str | None = None
+        while last is not None:
+            page = self._list_page(cursor)
+            waiting = self._unread(page, read, last)
+            while waiting:
+                size = self._batch_size.value
+                batch, waiting = waiting[:size], waiting[size:]
+                traces, rows = self._fetch(batch)
+                read.update(rows)
+                yield from self._without_evaluators(traces)
+            cursor = page.next_cursor
+            if cursor is None or not page.spans or (row := _row(page.spans[-1])) >= last:
+                return
+            read = {trace_id: end for trace_id, end in read.items() if end > row}
+
+    def _unread(self, page: SpanPage, read: Mapping[str, int], last: int) -> list[str]:
+        """Return the ids of the page's traces to read now."""
+        found: dict[str, None] = {}
+        for data in page.spans:
+            trace_id = _trace_id(data)
+            if _row(data) > last or trace_id in read or trace_id in found:
+                continue
+            if self._take is None or self._take(trace_id):
+                found[trace_id] = None
+            elif data.get("parent_id") is None:
+                self.skipped["not_sampled"] += 1
+        return list(found)
+
+    def _last_row(self) -> int | None:
+        """Return the row of the newest span, or `None` if there is none."""
+        page = self._client.spans(self._project, kinds=APP_KINDS, newest_first=True, limit=1)
+        return _row(page.spans[0]) if page.spans else None
+
+    def _list_page(self, cursor: str | None) -> SpanPage:
+        limit = self._page_size.value
+        page = self._client.spans(
+            self._project, kinds=APP_KINDS, start_time=self._since, cursor=cursor, limit=limit
+        )
+        self._page_size.learn(len(page.spans), page.size_bytes)
+        return page
+
+    def _fetch(self, trace_ids: Sequence[str]) -> tuple[list[Trace], dict[str, int]]:
+        """Return the traces that exist, and by trace id the row of its last span."""
+        spans: list[Span] = []
+        rows: dict[str, int] = {}
+        size_bytes = 0
+        for page in self._pages(trace_ids, APP_KINDS):
+            size_bytes += page.size_bytes
+            for data in page.spans:
+                span = self._span(data)
+                spans.append(span)
+                rows[span.trace_id] = max(_row(data), rows.get(span.trace_id, 0))
+        self._batch_size.learn(len(rows), size_bytes)
+        return [self._with_url(trace) for trace in group_traces(spans)], rows
+
+    def _without_evaluators(self, traces: Sequence[Trace]) -> Iterator[Trace]:
+        """Yield the traces that an app made; one with a parent missing may hang under an evaluator's span."""
+        doubtful = [trace.trace_id for trace in traces if _has_missing_parent(trace)]
+        parents: list[Span] = []
+        if doubtful:
+            for page in self._pages(doubtful, ("EVALUATOR",)):
+                parents += [self._span(data) for data in page.spans if CLAIM not in _attributes(data)]
+        for trace in traces:
+            own = [span for span in parents if span.trace_id == trace.trace_id]
+            whole = self._with_url(group_traces([*trace.spans, *own])[0]) if own else trace
+            if _is_made_by_evaluator(whole):
+                self.skipped["evaluator_trace"] += 1
+            else:
+                yield whole
+
+    def _pages(self, trace_ids: Sequence[str], kinds: Sequence[str]) -> Iterator[SpanPage]:
+        cursor: str | None = None
+        while True:
+            page = self._client.spans(
+                self._project,
+                trace_ids=trace_ids,
+                kinds=kinds,
+                cursor=cursor,
+                limit=self._page_size.value,
+            )
+            self._page_size.learn(len(page.spans), page.size_bytes)
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def _span(self, data: Mapping[str, object]) -> Span:
+        return span_from_json(data, f"span {data.get('id')} of Phoenix project {self._project.name!r}")
+
+    def _with_url(self, trace: Trace) -> Trace:
+        return replace(trace, url=self._client.trace_url(self._project, trace.trace_id))
+
+
+class _PageSize:
+    """How many things to ask for at once, learned from the size of those before."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.value = min(most, 20)
+
+    def learn(self, count: int, size_bytes: int) -> None:
+        """Steer towards `_PAGE_BYTES`, growing at most fourfold at a time."""
+        if count:
+            fitting = int(_PAGE_BYTES * count / max(size_bytes, 1))
+            self.value = max(1, min(fitting, self.value * 4, self._most))
+
+
+def _is_made_by_evaluator(trace: Trace) -> bool:
+    known = {span.span_id for span in trace.spans}
+    tops = [span for span in trace.spans if span.parent_id not in known]
+    return all(span.kind == "EVALUATOR" for span in tops)
+
+
+def _has_missing_parent(trace: Trace) -> bool:
+    known = {span.span_id for span in trace.spans}
+    return any(span.parent_id is not None and span.parent_id not in known for span in trace.spans)
+
+
+def _trace_id(data: Mapping[str, object]) -> str:
+    context = data.get("context")
+    return str(context.get("trace_id")) if isinstance(context, Mapping) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def _attributes(data: Mapping[str, object]) -> Mapping[str, object]:
+    attributes = data.get("attributes")
+    return attributes if isinstance(attributes, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _row(data: Mapping[str, object]) -> int:
+    """Return the number that orders spans by arrival: Phoenix's id is base64 of `Span:<row>`."""
+    try:
+        return int(base64.b64decode(str(data.get("id")), validate=True).rpartition(b":")[2])
+    except (binascii.Error, ValueError) as error:
+        raise Unavailable(
+            f"Phoenix gave a span the id {data.get('id')!r}: expected Span:<n>", url=""
+        ) from error
