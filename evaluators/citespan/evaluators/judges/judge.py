@@ -63,6 +63,12 @@ class JudgeCard:
     limits: str = ""
     """One or two sentences on what the judge is known to get wrong, printed with its results."""
 
+    others_tried: int = 20
+    """At most this many of a run's other passages are tried on each claim that fails; small where a verdict costs."""
+
+    uses_context: bool = True
+    """Whether the sentence and the question can change a verdict; a cache ignores them where they cannot."""
+
     @property
     def fingerprint(self) -> str:
         """The first 16 hex digits of sha256 over name, version and parameters as canonical JSON."""
