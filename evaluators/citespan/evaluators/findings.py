@@ -86,7 +86,7 @@ class JudgedClaim:
     """The passage that the deciding verdict is about."""
 
     union: Verdict | None = None
-    """The verdict on all its cited passages joined; `None` if not judged."""
+    """The verdict on all its cited passages joined; `None` if not judged, as where one of them entails it alone."""
 
     conflict: bool = False
     """Whether it is supported while another cited passage contradicts it."""
@@ -119,6 +119,14 @@ class JudgedClaim:
         return self.label is Label.SUPPORTED or (
             self.union is not None and self.union.label is Label.SUPPORTED
         )
+
+    @property
+    def is_union_unknown(self) -> bool:
+        """Whether it is open if its cited passages entail it: they, or one that may, could not be judged."""
+        if self.label is Label.UNJUDGED:
+            return True
+        is_union_unjudged = self.union is not None and self.union.label is Label.UNJUDGED
+        return is_union_unjudged and self.label is not Label.SUPPORTED
 
     @property
     def evidence(self) -> str | None:

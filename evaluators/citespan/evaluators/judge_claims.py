@@ -76,6 +76,9 @@ def _by_union(run: Run, judged: Sequence[JudgedClaim], judge: Judge) -> list[Jud
 
 
 def _relabelled(item: JudgedClaim, verdict: Verdict) -> JudgedClaim:
+    """Return the claim with its union's label; a lost passage leaves anything but support open."""
+    if _lost_citation(item.attachments) is not None and verdict.label is not Label.SUPPORTED:
+        return replace(item, union=verdict)
     return replace(
         item,
         label=verdict.label,
@@ -102,7 +105,11 @@ def ask(judge: Judge, requests: Sequence[JudgeRequest]) -> list[Verdict]:
     Raises:
         RuntimeError: The judge broke its contract and returned another number of verdicts.
     """
-    sendable = [n for n, request in enumerate(requests) if all(passage.text for passage in request.passages)]
+    sendable = [
+        n
+        for n, request in enumerate(requests)
+        if all((passage.text or "").strip() for passage in request.passages)
+    ]
     answers = judge.judge([requests[n] for n in sendable]) if sendable else []
     if len(answers) != len(sendable):
         raise RuntimeError(
@@ -127,10 +134,15 @@ def _unless_cut(verdict: Verdict, request: JudgeRequest) -> Verdict:
     )
 
 
+def _lost_citation(attachments: tuple[Attachment, ...]) -> ResolvedCitation | None:
+    """Return the first citation of a passage that the run had and the trace lost."""
+    return next((a.citation for a in attachments if a.citation.reason == "passage_lost"), None)
+
+
 def _label(claim: Claim, attachments: tuple[Attachment, ...]) -> JudgedClaim:
     if not attachments:
         return JudgedClaim(claim, Label.UNCITED, None, "No citation is attached to this claim.", attachments)
-    lost = next((a.citation for a in attachments if a.citation.reason == "passage_lost"), None)
+    lost = _lost_citation(attachments)
     judged = [attachment for attachment in attachments if attachment.verdict is not None]
     verdicts = [attachment.verdict for attachment in judged if attachment.verdict is not None]
     if lost is not None and not any(verdict.label is Label.SUPPORTED for verdict in verdicts):

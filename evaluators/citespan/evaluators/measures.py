@@ -12,7 +12,7 @@ from citespan.evaluators.claims import ResolvedCitation
 from citespan.evaluators.findings import JudgedClaim, Need
 from citespan.evaluators.verdicts import Label
 
-__all__ = ["MEASURES", "Pattern", "Ratio", "measure", "pattern", "pool", "unmeasured"]
+__all__ = ["MEASURES", "Mean", "Pattern", "Ratio", "means", "measure", "pattern", "pool", "unmeasured"]
 
 MEASURES_VERSION = "1"
 """Part of the run fingerprint: a changed formula is a new evaluation."""
@@ -142,28 +142,45 @@ def citation_precision(counted: Counted) -> Ratio:
     An attachment counts when its passage entails the claim alone, or when the union of the claim's
     cited passages entails it and stops doing so without this passage (ALCE, Gao et al. 2023,
     arXiv:2305.14627, section 4, with "alone or needed" where ALCE says "not irrelevant").
-    Dangling attachments and those of unjudged claims are left out. In [0, 1] or `None`.
+    Dangling attachments and those of unjudged claims are left out, and so is one whose need is unknown.
+    The candidates of an ambiguous citation count once: as backing the claim if one of them does.
+    In [0, 1] or `None`.
     """
     if counted.sets_reason is not None:
         return unmeasured("judged attachments", counted.sets_reason)
-    needs = [
-        attachment.need
+    backs = [
+        backing
         for claim in counted.claims
         if claim.label is not Label.UNJUDGED
-        for attachment in claim.attachments
-        if attachment.need is not None
+        for backing in _backings(claim)
+        if backing is not None
     ]
-    return Ratio(sum(need is not Need.IRRELEVANT for need in needs), len(needs), "judged attachments")
+    return Ratio(sum(backs), len(backs), "judged attachments")
+
+
+def _backings(claim: JudgedClaim) -> Iterable[bool | None]:
+    """Yield, for each citation that resolves, whether it backs the claim; `None` where that is unknown."""
+    needs: dict[int, list[Need | None]] = {}
+    for attachment in claim.attachments:
+        if attachment.citation.is_resolved:
+            needs.setdefault(attachment.citation.n, []).append(attachment.need)
+    for candidates in needs.values():
+        if any(need in (Need.NEEDED, Need.REDUNDANT) for need in candidates):
+            yield True
+        else:
+            yield None if None in candidates else False
 
 
 def citation_recall(counted: Counted) -> Ratio:
     """Claims entailed by the union of their cited passages / claims that are not unjudged.
 
-    Uncited claims count as not entailed (ALCE, Gao et al. 2023, arXiv:2305.14627, section 4). In [0, 1] or `None`.
+    Uncited claims count as not entailed (ALCE, Gao et al. 2023, arXiv:2305.14627, section 4).
+    A claim that no passage entails alone and whose union could not be judged is left out: unknown is not zero.
+    In [0, 1] or `None`.
     """
     if counted.sets_reason is not None:
         return unmeasured("claims", counted.sets_reason)
-    judged = [claim for claim in counted.claims if claim.label is not Label.UNJUDGED]
+    judged = [claim for claim in counted.claims if not claim.is_union_unknown]
     return Ratio(sum(claim.is_entailed_by_union for claim in judged), len(judged), "claims")
 
 
@@ -202,25 +219,40 @@ def measure(
 def pool(measures: Iterable[Mapping[str, Ratio]]) -> dict[str, Ratio]:
     """Return corpus figures: counts added over the runs, divided once.
 
-    A ratio that any run did not measure is not measured, unless that run has no counts to add.
+    A measure that any run did not measure is not measured: a sum with a gap is no sum.
+    Over no runs every measure is over nothing.
     """
     rows = list(measures)
-    pooled: dict[str, Ratio] = {}
-    for name, formula in MEASURES.items():
-        unit = formula(Counted((), (), None)).unit
-        ratios = [row[name] for row in rows]
-        missing = next((ratio for ratio in ratios if ratio.reason is not None), None)
-        if missing is None and not ratios and name == "link_validity":
-            missing = formula(Counted((), (), None))
-        if missing is not None:
-            pooled[name] = unmeasured(unit, missing.reason or "")
-            continue
-        pooled[name] = Ratio(
-            sum(ratio.numerator or 0 for ratio in ratios),
-            sum(ratio.denominator or 0 for ratio in ratios),
-            unit,
-        )
-    return pooled
+    return {name: _sum([row[name] for row in rows] or [nothing]) for name, nothing in measure((), ()).items()}
+
+
+def _sum(ratios: Sequence[Ratio]) -> Ratio:
+    missing = next((ratio for ratio in ratios if ratio.reason is not None), None)
+    if missing is not None:
+        return missing
+    numerator = sum(ratio.numerator or 0 for ratio in ratios)
+    return Ratio(numerator, sum(ratio.denominator or 0 for ratio in ratios), ratios[0].unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of per-answer ratios, shown beside the pooled figure and never instead of it."""
+
+    value: float | None
+    """Sum of the values over their number, in [0, 1]; `None` without any."""
+
+    answers: int
+    """How many answers have a value: those over nothing, or not measured, are left out."""
+
+
+def means(measures: Iterable[Mapping[str, Ratio]]) -> dict[str, Mean]:
+    """Return, by measure, the mean of the per-answer ratios."""
+    rows = list(measures)
+    found: dict[str, Mean] = {}
+    for name in MEASURES:
+        values = [value for row in rows if (value := row[name].value) is not None]
+        found[name] = Mean(sum(values) / len(values) if values else None, len(values))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +260,7 @@ class Pattern:
     """What the pair coverage/support says of an answer or a corpus."""
 
     name: str
-    """One of the four patterns."""
+    """What the pair says, in words."""
 
     gap: float
     """Coverage minus support, in [-1, 1]."""
