@@ -62,6 +62,9 @@ class RunOrigin:
     answer_end_ns: int
     """End of the answer's span, Unix nanoseconds: the root's end for a run that fills its trace."""
 
+    answer_start_ns: int = 0
+    """Start of the answer's span, Unix nanoseconds; 0 if unknown."""
+
     is_parent_missing: bool = False
     """Whether `root_span_id` is only the topmost span present (`parent_not_in_phoenix`)."""
 
