@@ -66,11 +66,16 @@ def main(arguments: Sequence[str]) -> None:
     scripted = read_questions(DATA / "scripted_answers.toml")
     library = Library(DATA / "documents")
     generate = generate_by_model if has_model() else generate_by_script(scripted)
-    tracer.configure()
-    asked = [Question(" ".join(arguments))] if arguments else scripted
-    for question in asked:
-        answer = ask(question, library, generate)
-        print(f"\nQ  {question.question}\nA  {answer.strip()}")
+    tracer.configure(redaction=tracer.Redaction(passages=hide_confidential))
+    if arguments:
+        print(ask(Question(" ".join(arguments)), library, generate))
+    else:
+        for question in scripted:
+            ask(question, library, generate)
+        writer = (
+            "a model" if has_model() else "a script, as neither OPENAI_API_KEY nor OPENAI_BASE_URL is set"
+        )
+        print(f"{len(scripted)} questions asked; the answers were written by {writer}")
     tracer.shutdown()
 
 
@@ -82,6 +87,11 @@ def ask(question: Question, library: Library, generate: Generator) -> str:
         answer = generate(question, passages)
         run.answer(answer)
     return answer
+
+
+def hide_confidential(text: str) -> str | None:
+    """Return what may be recorded of a passage: all of it, or nothing."""
+    return None if text.startswith("Confidential.") else text
 
 
 class Library:

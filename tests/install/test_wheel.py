@@ -43,8 +43,15 @@ def test_the_wheel_holds_every_tracked_file_of_both_packages(names: set[str]) ->
     assert tracked <= names
 
 
+def test_the_wheel_holds_the_example_that_the_demo_runs(names: set[str]) -> None:
+    shared = {name.partition(".data/data/")[2] for name in names}
+    folder = "share/citespan/examples"
+    assert {f"{folder}/plain_rag.py", f"{folder}/data/documents/refunds.md"} <= shared
+
+
 def test_the_wheel_holds_nothing_outside_the_namespace(names: set[str]) -> None:
-    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"citespan"}
+    imported = {name for name in names if ".dist-info/" not in name and ".data/" not in name}
+    assert {name.partition("/")[0] for name in imported} == {"citespan"}
 
 
 def test_the_namespace_has_no_init_of_its_own(names: set[str]) -> None:
