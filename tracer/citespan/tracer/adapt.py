@@ -1,0 +1,226 @@
+"""Passages out of whatever a retriever returns: by shape, importing none of the libraries that made it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from citespan.tracer.citations import Citation
+from citespan.tracer.passages import Passage
+from citespan.tracer.text import clean_text
+
+__all__ = ["as_citation", "as_passage", "as_passages", "number_passages"]
+
+_TEXT_KEYS = ("text", "content", "page_content", "body", "document")
+_WRAPPED_KEYS = ("node", "document")
+_ID_KEYS = ("id", "_id", "node_id", "id_", "doc_id", "document_id", "chunk_id")
+_SCORE_KEYS = ("score", "_score", "similarity", "relevance_score")
+_METADATA_KEYS = ("metadata", "meta")
+_TITLE_KEYS = ("title", "file_name", "filename", "name")
+_URL_KEYS = ("url", "link", "uri", "source", "source_url", "href")
+
+
+def as_passages(items: Iterable[object], labels: Sequence[object] | str | None = None) -> list[Passage]:
+    """Return one passage per item.
+
+    Args:
+        items: Passages, dicts, strings, LangChain or Haystack documents, LlamaIndex nodes (with or without
+            score), or `(document, score)` pairs.
+        labels: The label each was shown under, in the same order, or a form such as `"P{n}"` that numbers
+            them from 1; `None` keeps those the items carry.
+
+    Raises:
+        TypeError: An item has none of the known shapes.
+        ValueError: There are fewer or more labels than items.
+    """
+    if isinstance(items, str | bytes | Mapping):
+        raise TypeError("passages are one text or dict: expected a list of passages")
+    passages = [as_passage(item) for item in items]
+    if labels is None:
+        return passages
+    if isinstance(labels, str):
+        labels = [labels.format(n=n) for n in range(1, len(passages) + 1)]
+    if len(labels) != len(passages):
+        raise ValueError(f"{len(labels)} labels for {len(passages)} passages: expected one for each")
+    return [replace(passage, label=str(label)) for passage, label in zip(passages, labels, strict=True)]
+
+
+def number_passages(items: Iterable[object], start: int = 1, form: str = "{n}") -> list[Passage]:
+    """Return the items as passages labelled `1`, `2`, `3`: the numbers the prompt shows them under.
+
+    Args:
+        items: As for `as_passages`.
+        start: The first number.
+        form: The label, with `{n}` for the number: `"P{n}"` gives `P1`, `P2`.
+
+    Raises:
+        TypeError: An item has none of the known shapes.
+    """
+    passages = as_passages(items)
+    return [replace(p, label=form.format(n=n)) for n, p in enumerate(passages, start)]
+
+
+def as_passage(item: object) -> Passage:
+    """Return `item` as a passage; one without an id gets an empty id, which the run replaces.
+
+    Raises:
+        TypeError: It has none of the known shapes.
+    """
+    if isinstance(item, Passage):
+        return item
+    if isinstance(item, str):
+        return Passage(id="", text=item)
+    if isinstance(item, tuple):
+        return _from_pair(cast("tuple[object, ...]", item))
+    if isinstance(item, Mapping):
+        fields = _Fields(cast("Mapping[str, object]", item))
+    else:
+        fields = _Fields(_Attributes(item))
+    wrapped = fields.first(_WRAPPED_KEYS)
+    if wrapped is not None and not isinstance(wrapped, str):
+        return _with_score(as_passage(wrapped), fields.number(_SCORE_KEYS))
+    if fields.text() is None and fields.first(_ID_KEYS) is None:
+        raise TypeError(
+            f"a passage is {fields}: expected a Passage, a dict, a string, or an object with a text"
+        )
+    return _from_fields(fields)
+
+
+def as_citation(item: Citation | Mapping[str, object] | str) -> Citation:
+    """Return `item` as a citation.
+
+    Args:
+        item: A citation, a dict `{"passage_id", "start"?, "end"?, "quote"?}`, or a passage id alone.
+
+    Raises:
+        TypeError: It is neither, or a dict without a passage id.
+        ValueError: Its range is no range.
+    """
+    if isinstance(item, str):
+        return Citation(passage_id=clean_text(item))
+    if not isinstance(item, Citation):
+        item = _citation_from_dict(item)
+    start, end = item.start, item.end
+    if (start is None) != (end is None) or (start is not None and end is not None and not 0 <= start < end):
+        raise ValueError(
+            f"a citation of {item.passage_id!r} covers {start!r} to {end!r}: expected 0 <= start < end"
+        )
+    is_clean = clean_text(item.passage_id) == item.passage_id and clean_text(item.quote or "") == (
+        item.quote or ""
+    )
+    if is_clean:
+        return item
+    quote = None if item.quote is None else clean_text(item.quote)
+    return replace(item, passage_id=clean_text(item.passage_id), quote=quote)
+
+
+def _citation_from_dict(data: Mapping[str, object]) -> Citation:
+    passage_id, start, end, quote = (data.get(key) for key in ("passage_id", "start", "end", "quote"))
+    if not isinstance(passage_id, str | int) or isinstance(passage_id, bool):
+        raise TypeError('a citation has no "passage_id": expected a string')
+    if not all(value is None or type(value) is int for value in (start, end)):
+        raise TypeError(
+            '"start" and "end" of a citation are code points of the answer: expected whole numbers'
+        )
+    return Citation(
+        passage_id=str(passage_id),
+        start=cast("int | None", start),
+        end=cast("int | None", end),
+        quote=None if quote is None else str(quote),
+    )
+
+
+class _Attributes(Mapping[str, object]):
+    """An object's attributes as a mapping, read by name only."""
+
+    def __init__(self, owner: object) -> None:
+        self._owner = owner
+
+    def __getitem__(self, key: str) -> object:
+        try:
+            return cast("object", getattr(self._owner, key))
+        except AttributeError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __str__(self) -> str:
+        return type(self._owner).__name__
+
+
+class _Fields:
+    """Reads the first field that holds something out of several names for it."""
+
+    def __init__(self, data: Mapping[str, object]) -> None:
+        self._data = data
+
+    def __str__(self) -> str:
+        return "a dict with none of its keys" if isinstance(self._data, dict) else str(self._data)
+
+    def first(self, names: Sequence[str]) -> object:
+        data = self._data
+        return next((value for name in names if (value := data.get(name)) is not None), None)
+
+    def text(self) -> str | None:
+        value = self.first(_TEXT_KEYS)
+        if value is None and callable(get_content := self._data.get("get_content")):
+            value = get_content()
+        return value if isinstance(value, str) else None
+
+    def string(self, names: Sequence[str]) -> str | None:
+        value = self.first(names)
+        if isinstance(value, bool) or value is None:
+            return None
+        return clean_text(str(value))
+
+    def number(self, names: Sequence[str]) -> float | None:
+        value = self.first(names)
+        return _finite(value)
+
+    def mapping(self, names: Sequence[str]) -> Mapping[str, object]:
+        value = self.first(names)
+        return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _from_fields(fields: _Fields) -> Passage:
+    metadata = fields.mapping(_METADATA_KEYS)
+    beside = _Fields(metadata)
+    title = fields.string(_TITLE_KEYS) or beside.string(_TITLE_KEYS)
+    url = fields.string(_URL_KEYS) or beside.string(_URL_KEYS)
+    if url is not None and "://" not in url:
+        title, url = title or url, None
+    return Passage(
+        id=fields.string(_ID_KEYS) or beside.string(_ID_KEYS) or "",
+        text=fields.text(),
+        label=fields.string(("label",)),
+        title=title,
+        url=url,
+        score=fields.number(_SCORE_KEYS),
+        metadata=metadata,
+    )
+
+
+def _from_pair(pair: tuple[object, ...]) -> Passage:
+    if len(pair) != 2:
+        raise TypeError(f"a passage is a tuple of {len(pair)}: expected (document, score)")
+    return _with_score(as_passage(pair[0]), _finite(pair[1]))
+
+
+def _with_score(passage: Passage, score: float | None) -> Passage:
+    return passage if score is None else replace(passage, score=score)
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        number = float(cast("float", value))
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,373 @@
+"""A run while it is being recorded: one CHAIN span, with RETRIEVER and LLM spans under it.
+
+Everything is kept in the `Run` and written when its span ends, the record last but for the span kind:
+a span that lost attributes lost the oldest, and never what tells that it did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from openinference.semconv.trace import OpenInferenceSpanKindValues, SpanAttributes
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import INVALID_SPAN, Span
+
+from citespan.tracer.adapt import as_citation, as_passages
+from citespan.tracer.attributes import RUN, RunRecord
+from citespan.tracer.citations import Citation
+from citespan.tracer.faults import guarded, log_fault, warn_once
+from citespan.tracer.passage_log import PassageLog, recorded_passages
+from citespan.tracer.redaction import Redaction, common_length, redact
+from citespan.tracer.spans import SpanBlock, base_context, now, record_error, run_in, with_run
+from citespan.tracer.steps import Generation, Prompt, Retrieval
+from citespan.tracer.text import clean_text
+from citespan.tracer.tracing import Tracing, active_tracing
+
+__all__ = ["Run", "answer", "current_run", "retrieved", "shown", "start_run"]
+
+_CHAIN = OpenInferenceSpanKindValues.CHAIN.value
+_IDENTITY = (
+    SpanAttributes.SESSION_ID,
+    SpanAttributes.USER_ID,
+    SpanAttributes.METADATA,
+    SpanAttributes.TAG_TAGS,
+)
+
+Passages = Iterable[object]
+"""Passages, dicts, strings, LangChain or Haystack documents, LlamaIndex nodes."""
+
+Labels = Sequence[object] | str
+"""One label per passage, or a form such as `"{n}"` or `"P{n}"` that numbers them from 1."""
+
+Citations = Iterable["Citation | Mapping[str, object] | str"]
+"""Citations, dicts `{"passage_id", "start"?, "end"?, "quote"?}`, or passage ids alone."""
+
+
+class Run:
+    """One question being answered.
+
+    Its methods never raise and may be called from any thread.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_chunks",
+        "_citations",
+        "_identity",
+        "_is_answer_cut",
+        "_is_answer_said",
+        "_outer",
+        "_question",
+        "context",
+        "is_finished",
+        "log",
+        "parent_context",
+        "span",
+        "tracing",
+    )
+
+    def __init__(self, tracing: Tracing, span: Span, parent: Context, question: str | None) -> None:
+        """Begin to record on `span`; apps use `run()` or `start_run()`."""
+        self.tracing = tracing
+        """How it is recorded."""
+        self.span = span
+        """The run's span."""
+        self.parent_context = parent
+        """OpenTelemetry's context as it was before the run."""
+        self.context = with_run(parent, span, self)
+        """OpenTelemetry's context with the run in it."""
+        self.is_finished = False
+        """Whether the run's span has ended."""
+        self.log = PassageLog(tracing.redaction.passages)
+        """What was retrieved and shown."""
+        self._question = question
+        self._answer: str | None = None
+        self._chunks: list[str] = []
+        self._citations: tuple[Citation, ...] = ()
+        self._identity: dict[str, str | list[str]] = {}
+        self._is_answer_said = False
+        self._is_answer_cut = False
+        self._outer: Run | None = None
+
+    @classmethod
+    def joining(cls, outer: Run) -> Run:
+        """Return a run that records into `outer`, the one it happens in: nothing is recorded twice."""
+        joined = cls(outer.tracing, outer.span, outer.parent_context, None)
+        joined.context = outer.context
+        joined.log = outer.log
+        joined._outer = outer
+        return joined
+
+    @property
+    def trace_id(self) -> str:
+        """The trace's id, 32 lower-case hex digits: keep it to link user feedback."""
+        return trace.format_trace_id(self.span.get_span_context().trace_id)
+
+    @property
+    def span_id(self) -> str:
+        """The id of the run's span, 16 lower-case hex digits."""
+        return trace.format_span_id(self.span.get_span_context().span_id)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether anything is recorded: the trace is sampled and the run is not finished."""
+        return self.span.is_recording()
+
+    @guarded(lambda: None)
+    def retrieved(
+        self, passages: Passages, *, query: str | None = None, labels: Labels | None = None
+    ) -> None:
+        """Record what a retrieval returned.
+
+        Args:
+            passages: What came back, best first.
+            query: What was searched for, where it is not the question.
+            labels: The labels the passages are shown to the model under, where they do not carry them.
+        """
+        if self.is_recording:
+            entries = self.log.retrieve(as_passages(passages, labels))
+            Retrieval(self, "retrieval", query).record(entries)
+
+    @guarded(lambda: None)
+    def shown(self, passages: Passages, *, labels: Labels | None = None) -> None:
+        """Say which passages the prompt holds, in order, where that is not simply what was retrieved.
+
+        After a reranker or a cut, markers such as `[2]` refer to this order and these labels.
+        Texts that no retrieval recorded are recorded here. The last call counts.
+        """
+        if self.is_recording and (unrecorded := self.log.show(as_passages(passages, labels))):
+            Retrieval(self, "shown", None).record(unrecorded)
+
+    def retrieval(self, query: str | None = None, *, name: str = "retrieval") -> Retrieval:
+        """Return a `with` block round a retrieval, which records its time too."""
+        return Retrieval(self, name, query)
+
+    def generation(
+        self,
+        *,
+        model: str | None = None,
+        provider: str | None = None,
+        prompt: Prompt | None = None,
+        name: str = "generation",
+    ) -> Generation:
+        """Return a `with` block round a model call, where no other instrumentor records it.
+
+        Args:
+            model: The model's name.
+            provider: Who runs it, for example `openai`.
+            prompt: The prompt, as text or as messages with `role` and `content`.
+            name: Name of the span.
+        """
+        return Generation(self, name, model=model, provider=provider, prompt=prompt)
+
+    @guarded(lambda: None)
+    def answer(self, text: str, citations: Citations = ()) -> None:
+        """Record the answer; the last call counts.
+
+        Args:
+            text: The answer as the user sees it, with its markers.
+            citations: What the app or the provider says it leans on, beside the markers in the text.
+        """
+        if self._outer is not None:
+            self._outer.answer(text, citations)
+        elif self.is_recording:
+            self._answer = clean_text(text)
+            self._is_answer_said = True
+            self._citations = tuple(as_citation(citation) for citation in citations)
+
+    @guarded(lambda: None)
+    def answer_chunk(self, text: str) -> None:
+        """Record the next part of a streamed answer; `answer()` replaces what the parts make."""
+        if self._outer is not None:
+            self._outer.answer_chunk(text)
+        elif self.is_recording:
+            self._chunks.append(text)
+
+    def returned(self, text: str, *, is_cut: bool = False) -> None:
+        """Record a function's result as the answer, unless the app says what the answer is.
+
+        Args:
+            text: The result, or what of it was streamed.
+            is_cut: Whether the reader of the stream left before its end.
+        """
+        if self._outer is not None:
+            self._outer.returned(text, is_cut=is_cut)
+        elif not self._is_answer_said:
+            self._answer = clean_text(text)
+            self._is_answer_cut = is_cut
+
+    @guarded(lambda: None)
+    def finish(self, error: BaseException | None = None) -> None:
+        """Write everything and end the run's span; later calls, and those inside another run, do nothing.
+
+        Args:
+            error: The exception that ended the run, if one did.
+        """
+        if self.is_finished or self._outer is not None:
+            return
+        try:
+            if self.is_recording:
+                if error is not None:
+                    record_error(self.span, error, hides_text=self.tracing.redaction.is_active)
+                self.span.set_attributes(self._final_attributes())
+        finally:
+            self.is_finished = True
+            self.span.end(now(self.tracing))
+
+    @contextmanager
+    def active(self) -> Generator[Run]:
+        """Make a run from `start_run()` current in a block, so that other instrumentors' spans join it."""
+        block = SpanBlock(self.context)
+        block.enter()
+        try:
+            yield self
+        finally:
+            block.exit()
+
+    def step_parent(self) -> Context:
+        """Return the context a new step belongs under: the current one inside the run, else the run's own."""
+        current = otel_context.get_current()
+        return current if run_in(current) is self else self.context
+
+    def identify(
+        self,
+        session_id: str | None,
+        user_id: str | None,
+        metadata: Mapping[str, object] | None,
+        tags: Sequence[str] | None,
+    ) -> None:
+        """Say whose run it is, and hand the session on to other instrumentors inside it.
+
+        What is not given is taken from OpenInference's `using_session()`, `using_user()` and their like.
+        """
+        given: tuple[str | list[str] | None, ...] = (
+            session_id,
+            user_id,
+            None if metadata is None else json.dumps(dict(metadata), ensure_ascii=False, default=str),
+            None if tags is None else [clean_text(tag) for tag in tags],
+        )
+        for key, value in zip(_IDENTITY, given, strict=True):
+            if value is None:
+                inherited = self.parent_context.get(key)
+                if isinstance(inherited, str):
+                    self._identity[key] = inherited
+                elif isinstance(inherited, list | tuple):
+                    self._identity[key] = [str(tag) for tag in cast("Sequence[object]", inherited)]
+            else:
+                self._identity[key] = clean_text(value) if isinstance(value, str) else value
+                self.context = otel_context.set_value(key, self._identity[key], self.context)
+
+    def _final_attributes(self) -> dict[str, str | list[str]]:
+        redaction = self.tracing.redaction
+        attributes = self._identity
+        passages, hidden, cut = recorded_passages(self.log.shown)
+        if self._question is not None:
+            question = redact(redaction.question, clean_text(self._question))
+            attributes[SpanAttributes.INPUT_VALUE] = question.text
+            _note("question", hidden if question.is_hidden else cut if question.is_cut else None)
+        citations = self._citations
+        answer = (
+            clean_text("".join(self._chunks)) if self._chunks and not self._is_answer_said else self._answer
+        )
+        if answer is not None:
+            recorded = redact(redaction.answer, answer)
+            attributes[SpanAttributes.OUTPUT_VALUE] = recorded.text
+            is_cut = recorded.is_cut or self._is_answer_cut
+            _note("answer", hidden if recorded.is_hidden else cut if is_cut else None)
+            citations = _within(citations, common_length(answer, recorded.text), redaction)
+        record = RunRecord(passages, len(passages), citations, tuple(hidden), tuple(cut))
+        attributes[RUN] = record.to_json()
+        attributes[SpanAttributes.OPENINFERENCE_SPAN_KIND] = _CHAIN
+        return attributes
+
+
+def start_run(
+    question: str | None = None,
+    *,
+    name: str = "run",
+    session_id: str | None = None,
+    user_id: str | None = None,
+    metadata: Mapping[str, object] | None = None,
+    tags: Sequence[str] | None = None,
+) -> Run:
+    """Start a run that `finish()` ends: for streams and callbacks, where no `with` block can stand.
+
+    Inside another run it records into that one, whose question, name and end are the ones that count.
+
+    Args:
+        question: What the user asked.
+        name: Name of the run's span.
+        session_id: The conversation it belongs to.
+        user_id: Who asked.
+        metadata: What reports may group by; JSON values.
+        tags: Short words to filter by.
+    """
+    try:
+        if (outer := current_run()) is not None:
+            return Run.joining(outer)
+        tracing = active_tracing()
+        parent = base_context()
+        span = tracing.tracer.start_span(name, context=parent, start_time=now(tracing))
+        run = Run(tracing, span, parent, question)
+        if span.is_recording():
+            run.identify(session_id, user_id, metadata, tags)
+    except Exception as error:
+        log_fault("start_run", error)
+        return Run(active_tracing(), INVALID_SPAN, otel_context.get_current(), None)
+    return run
+
+
+def current_run() -> Run | None:
+    """Return the run that the calling code is part of, if any."""
+    return run_in(otel_context.get_current())
+
+
+def retrieved(passages: Passages, *, query: str | None = None, labels: Labels | None = None) -> None:
+    """Record what a retrieval returned in the current run; as `Run.retrieved`."""
+    if (run := _current_or_warn("retrieved")) is not None:
+        run.retrieved(passages, query=query, labels=labels)
+
+
+def shown(passages: Passages, *, labels: Labels | None = None) -> None:
+    """Say which passages the prompt of the current run holds; as `Run.shown`."""
+    if (run := _current_or_warn("shown")) is not None:
+        run.shown(passages, labels=labels)
+
+
+def answer(text: str, citations: Citations = ()) -> None:
+    """Record the answer of the current run; as `Run.answer`."""
+    if (run := _current_or_warn("answer")) is not None:
+        run.answer(text, citations)
+
+
+def _current_or_warn(name: str) -> Run | None:
+    run = current_run()
+    if run is None:
+        warn_once(f"no_run:{name}", f"citespan.tracer.{name}() was called outside a run: nothing is recorded")
+    return run
+
+
+def _note(name: str, notes: list[str] | None) -> None:
+    if notes is not None:
+        notes.insert(0, name)
+
+
+def _within(citations: tuple[Citation, ...], length: int, redaction: Redaction) -> tuple[Citation, ...]:
+    """Return the citations without ranges that no longer fit what is recorded of the answer."""
+    if not citations:
+        return citations
+    return tuple(
+        Citation(
+            passage_id=citation.passage_id,
+            start=citation.start if (citation.end or 0) <= length else None,
+            end=citation.end if (citation.end or 0) <= length else None,
+            origin=citation.origin,
+            quote=None if citation.quote is None else redact(redaction.passages, citation.quote).text,
+        )
+        for citation in citations
+    )
