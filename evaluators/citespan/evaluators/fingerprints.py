@@ -29,7 +29,7 @@ def _read(run: Run) -> dict[str, object]:
     """Return what both identities share: the answer, what was shown, and how it is split and resolved."""
     return {
         "answer": None if run.answer is None else text_hash(run.answer),
-        "passages": [[passage.id, passage.label, passage.text_sha256] for passage in run.passages],
+        "passages": [[p.id, p.label, p.text_sha256, p.text is not None, p.is_cut] for p in run.passages],
         "citations": [[c.passage_id, c.start, c.end, c.origin] for c in run.citations],
         "lost": run.passages_lost,
         "decomposer": DECOMPOSER_VERSION,
@@ -40,9 +40,11 @@ def _read(run: Run) -> dict[str, object]:
 def generation(run: Run, options: EvaluateOptions) -> str:
     """Return the 16 hex digits that name this reading of the answer: the same claims get the same span ids.
 
-    It covers answer, passages shown, recorded citations, splitting, resolver and decomposer versions; not the judge.
+    It covers answer, passages shown, recorded citations, splitting, citation scope, resolver and decomposer
+    versions; not the judge.
     """
-    return _digest({**_read(run), "splitting": options.splitting})[:16]
+    scope = {"splitting": options.splitting, "citation_scope": options.citation_scope}
+    return _digest({**_read(run), **scope})[:16]
 
 
 def run_fingerprint(run: Run, judge: JudgeCard, options: EvaluateOptions) -> str:

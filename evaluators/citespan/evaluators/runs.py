@@ -71,6 +71,9 @@ class RunOrigin:
     session_id: str | None = None
     """`session.id` of the trace, if any."""
 
+    passage_span_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By passage id, the span that holds its text, where that is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -27,6 +27,9 @@ class Document:
     content: str | None
     """Its text, if the span has it."""
 
+    span_id: str | None = None
+    """The span that carries it."""
+
     score: float | None = None
     """Retrieval score."""
 
@@ -42,15 +45,16 @@ def documents_of(span: Span) -> tuple[Document, ...]:
             lists.setdefault(match["list"], {}).setdefault(int(match["n"]), {})[match["field"]] = value
     for name in ("retrieval.documents", "reranker.output_documents", "reranker.input_documents"):
         if name in lists:
-            return tuple(_document(fields) for _, fields in sorted(lists[name].items()))
+            return tuple(_document(fields, span) for _, fields in sorted(lists[name].items()))
     return ()
 
 
-def _document(fields: Mapping[str, object]) -> Document:
+def _document(fields: Mapping[str, object], span: Span) -> Document:
     document_id, content, score = fields.get("id"), fields.get("content"), fields.get("score")
     return Document(
         id=None if document_id is None else str(document_id),
         content=content if isinstance(content, str) else None,
+        span_id=span.span_id,
         score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
         metadata=_metadata(fields),
     )

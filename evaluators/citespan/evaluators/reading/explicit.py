@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from citespan.evaluators.reading.documents import Document, documents_of
 from citespan.evaluators.runs import Run, RunOrigin, RunState
@@ -85,13 +85,16 @@ def _with_record(run: Run, record: RunRecord, span: Span, spans: _Spans) -> Run:
     near = [document for child in spans.under(span) for document in documents_of(child)]
     texts = _Texts(near, [document for other in spans.all for document in documents_of(other)])
     passages: list[Passage] = []
+    span_ids: dict[str, str] = {}
     reasons = list(run.reasons)
     for recorded in record.passages:
         is_hidden = "passages" in record.hidden or f"passage:{recorded.id}" in record.hidden
         is_cut = "passages" in record.cut or f"passage:{recorded.id}" in record.cut
-        passage, reason = texts.passage(recorded, is_hidden=is_hidden, is_cut=is_cut)
-        passages.append(passage)
-        reasons += [reason] if reason else []
+        found = texts.find(recorded, is_hidden=is_hidden, is_cut=is_cut)
+        passages.append(found.passage)
+        reasons += [found.reason] if found.reason else []
+        if found.span_id is not None:
+            span_ids[recorded.id] = found.span_id
     reasons += ["question_hidden"] if "question" in record.hidden else []
     reasons += ["answer_cut"] if "answer" in record.cut else []
     lost = max(0, record.passage_count - len(passages))
@@ -103,6 +106,7 @@ def _with_record(run: Run, record: RunRecord, span: Span, spans: _Spans) -> Run:
         passages=tuple(passages),
         citations=record.citations,
         passages_lost=lost,
+        origin=None if run.origin is None else replace(run.origin, passage_span_ids=span_ids),
     )
     state, why = _state(read, record, has_failed=span.status == "ERROR", retrieved=retrieved)
     return replace(read, state=state, reasons=(*why, *reasons))
@@ -135,6 +139,20 @@ def _is_hidden(passage: Passage, record: RunRecord) -> bool:
     return "passages" in record.hidden or f"passage:{passage.id}" in record.hidden
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A passage as far as the trace has it."""
+
+    passage: Passage
+    """The passage; without text if that is hidden or lost."""
+
+    span_id: str | None
+    """The span that has its text."""
+
+    reason: str | None
+    """Why the text is not what the model saw; `None` if it is."""
+
+
 class _Texts:
     """The documents of a trace, to be found by id or by the hash of their text."""
 
@@ -148,16 +166,13 @@ class _Texts:
             if document.content is not None:
                 self._by_hash.setdefault(text_hash(document.content), document)
 
-    def passage(
-        self, recorded: RecordedPassage, *, is_hidden: bool, is_cut: bool
-    ) -> tuple[Passage, str | None]:
-        """Return the passage that the record names, and a reason where its text is not what the model saw.
+    def find(self, recorded: RecordedPassage, *, is_hidden: bool, is_cut: bool) -> _Found:
+        """Return the passage that the record names.
 
         Its text is the document with its id and the hash recorded; else any document of the trace with that
         hash; else the document with its id, known to differ.
         """
-        same_id = self._by_id.get(recorded.id, [])
-        document, reason = self._choose(recorded, same_id)
+        document, reason = self._choose(recorded, self._by_id.get(recorded.id, []))
         about = document or Document(recorded.id, None)
         if is_hidden or about.content == HIDDEN:
             text, reason = None, f"passage_hidden:{recorded.id}"
@@ -166,20 +181,18 @@ class _Texts:
         else:
             text = clean_text(about.content)
             reason = f"passage_cut:{recorded.id}" if is_cut else reason
-        return (
-            Passage(
-                id=recorded.id,
-                text=text,
-                label=recorded.label,
-                title=recorded.title,
-                url=recorded.url,
-                score=about.score,
-                metadata=about.metadata,
-                sha256=recorded.sha256,
-                is_cut=text is not None and reason is not None,
-            ),
-            reason,
+        passage = Passage(
+            id=recorded.id,
+            text=text,
+            label=recorded.label,
+            title=recorded.title,
+            url=recorded.url,
+            score=about.score,
+            metadata=about.metadata,
+            sha256=recorded.sha256,
+            is_cut=text is not None and reason is not None,
         )
+        return _Found(passage, about.span_id, reason)
 
     def _choose(
         self, recorded: RecordedPassage, same_id: Sequence[Document]
