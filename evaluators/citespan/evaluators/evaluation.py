@@ -54,6 +54,10 @@ class Evaluation:
         """Return the JSON object of one run, pooled figures and judge: what `citespan score --json` prints."""
         return report_to_dict([self])
 
+    def run_to_dict(self) -> dict[str, object]:
+        """Return the JSON object of the run alone: one entry of `runs` in `to_dict`."""
+        return _run_to_dict(self)
+
 
 def report_to_dict(evaluations: Iterable[Evaluation]) -> dict[str, object]:
     """Return the stable JSON form of several evaluations by one judge.
