@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from citespan.evaluators.errors import UsageError
 from citespan.evaluators.options import CitationScope, EvaluateOptions, LabelPolicy, Splitting
 
-__all__ = ["VARIABLES", "ClaimsMode", "Settings"]
+__all__ = ["CHAT_VARIABLES", "VARIABLES", "ChatSettings", "ClaimsMode", "Settings"]
 
 ClaimsMode = Literal["spans", "annotations", "findings"]
 """How claims are shown in Phoenix: a span each, rows on the answer's span, or spans only where something is wrong."""
@@ -134,6 +134,43 @@ class Settings(BaseModel):
     def describe_endpoint(self) -> str:
         """Return the endpoint and who set it, for messages."""
         return f"{self.endpoint} ({self.origins.get('endpoint', 'default')})"
+
+
+CHAT_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "base_url": ("CITESPAN_CHAT_BASE_URL", "OPENAI_BASE_URL"),
+    "api_key": ("CITESPAN_CHAT_API_KEY", "OPENAI_API_KEY"),
+    "budget_usd": ("CITESPAN_CHAT_BUDGET_USD",),
+    "budget_tokens": ("CITESPAN_CHAT_BUDGET_TOKENS",),
+}
+"""Variables of a chat judge that is named explicitly; none of them makes a chat model the judge."""
+
+
+class ChatSettings(BaseModel):
+    """What the environment says of the chat model that judges, as it says it: options of the judge win over it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str | None = None
+    """URL up to `/chat/completions`."""
+
+    api_key: SecretStr | None = None
+    """Key of the endpoint."""
+
+    budget_usd: str | None = None
+    """US dollars that the judge may spend."""
+
+    budget_tokens: str | None = None
+    """Tokens that the judge may spend."""
+
+    @classmethod
+    def load(cls, *, environ: Mapping[str, str] | None = None) -> ChatSettings:
+        """Return what the environment says; a variable that is empty counts as unset."""
+        environ = os.environ if environ is None else environ
+        found = {
+            name: next((value for v in variables if (value := environ.get(v, "").strip())), None)
+            for name, variables in CHAT_VARIABLES.items()
+        }
+        return cls.model_validate(found)
 
 
 def _say(origin: str, field: str) -> str:

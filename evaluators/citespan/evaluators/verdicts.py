@@ -67,6 +67,9 @@ class Usage(BaseModel):
     cost_usd: float | None = None
     """US dollars; `None` where the model has no known price."""
 
+    is_estimated: bool = False
+    """Whether the server counted no tokens, so that they were estimated from the texts' length."""
+
 
 class Verdict(BaseModel):
     """A judge's word on one claim and the passages it was shown."""
