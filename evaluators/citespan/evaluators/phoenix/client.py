@@ -13,6 +13,7 @@ import httpx
 
 from citespan.evaluators.errors import NotFound, Refused, Unavailable
 from citespan.evaluators.phoenix.connection import Connection
+from citespan.evaluators.phoenix.paging import PageSize
 from citespan.evaluators.phoenix.records import (
     Annotation,
     Kind,
@@ -23,7 +24,7 @@ from citespan.evaluators.phoenix.records import (
 )
 from citespan.evaluators.phoenix.transport import Query, Transport
 
-__all__ = ["PhoenixClient"]
+__all__ = ["PhoenixClient", "span_id_of", "trace_id_of"]
 
 _IDS_PER_REQUEST = 100
 """Ids in one query string: 100 of 32 digits make 4 kB, well under what servers and proxies accept."""
@@ -47,6 +48,7 @@ class PhoenixClient:
         self.connection = connection
         more = {} if sleep is None else {"sleep": sleep}
         self._transport = Transport(connection, retries=retries, http=http, **more)
+        self._page_size = PageSize(most=_ROWS_PER_PAGE)
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +113,7 @@ class PhoenixClient:
 
     # Spans
 
-    def spans(
+    def span_pages(
         self,
         project: Project,
         *,
@@ -119,11 +121,8 @@ class PhoenixClient:
         span_ids: Sequence[str] = (),
         kinds: Sequence[str] = (),
         start_time: datetime | None = None,
-        newest_first: bool = False,
-        cursor: str | None = None,
-        limit: int = _ROWS_PER_PAGE,
-    ) -> SpanPage:
-        """Return one page of the project's spans in order of arrival.
+    ) -> Iterator[SpanPage]:
+        """Yield the project's spans page by page in order of arrival; a page has about `PAGE_BYTES`.
 
         Args:
             project: The project.
@@ -131,22 +130,30 @@ class PhoenixClient:
             span_ids: Only these spans.
             kinds: Only spans of these kinds.
             start_time: Only spans that started then or later.
-            newest_first: Whether the last to arrive comes first.
-            cursor: `next_cursor` of the page before.
-            limit: Most spans on the page, up to 1000.
         """
         query: dict[str, str | int | Sequence[str]] = {
             "sort": "id",
-            "order": "desc" if newest_first else "asc",
-            "limit": limit,
+            "order": "asc",
             "trace_id": trace_ids,
             "span_id": span_ids,
             "span_kind": kinds,
         }
         if start_time is not None:
             query["start_time"] = start_time.isoformat()
-        if cursor is not None:
-            query["cursor"] = cursor
+        while True:
+            page = self._span_page(project, {**query, "limit": self._page_size.value})
+            self._page_size.learn(len(page.spans), page.size_bytes)
+            yield page
+            if page.next_cursor is None:
+                return
+            query["cursor"] = page.next_cursor
+
+    def newest_span(self, project: Project, kinds: Sequence[str] = ()) -> Mapping[str, object] | None:
+        """Return the span that was stored last, or `None` if there is none."""
+        query: Query = {"sort": "id", "order": "desc", "limit": 1, "span_kind": kinds}
+        return next(iter(self._span_page(project, query).spans), None)
+
+    def _span_page(self, project: Project, query: Query) -> SpanPage:
         response = self._transport.send("GET", f"/v1/projects/{project.id}/spans", query=query)
         data = self._transport.decode(response)
         return SpanPage(tuple(_objects(data)), _cursor(data), len(response.content))
@@ -170,7 +177,7 @@ class PhoenixClient:
             if not duplicates:
                 raise self._transport.error_of(response)
             known += sorted(duplicates)
-            left = [span for span in left if _span_id(span) not in duplicates]
+            left = [span for span in left if span_id_of(span) not in duplicates]
         return known
 
     def delete_span(self, span_id: str) -> bool:
@@ -311,8 +318,14 @@ def _duplicates(response: httpx.Response) -> set[str]:
         return set()
 
 
-def _span_id(span: Mapping[str, object]) -> str:
+def span_id_of(span: Mapping[str, object]) -> str:
+    """Return the OpenTelemetry span id of a span in Phoenix's JSON."""
     return _text(_object(span.get("context")), "span_id")
+
+
+def trace_id_of(span: Mapping[str, object]) -> str:
+    """Return the OpenTelemetry trace id of a span in Phoenix's JSON."""
+    return _text(_object(span.get("context")), "trace_id")
 
 
 def _stored_annotation(data: Mapping[str, object], target: Target) -> StoredAnnotation:

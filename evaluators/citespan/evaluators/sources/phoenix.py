@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from citespan.evaluators.errors import NotFound, Unavailable
-from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.client import PhoenixClient, trace_id_of
+from citespan.evaluators.phoenix.paging import PageSize
 from citespan.evaluators.phoenix.records import Project, SpanPage
 from citespan.evaluators.sources.source import Span, Trace
 from citespan.evaluators.sources.span_json import group_traces, span_from_json
@@ -34,9 +35,6 @@ APP_KINDS = (
     "UNKNOWN",
 )
 """Every kind but EVALUATOR: claim spans carry whole passages, so they are never downloaded to be dropped."""
-
-_PAGE_BYTES = 4_000_000
-"""Size that pages are steered to, so that memory does not grow with the size of passages."""
 
 _TRACES_PER_REQUEST = 50
 """Most trace ids in one request."""
@@ -76,8 +74,7 @@ class PhoenixSource:
         self._trace_ids = trace_ids
         self._limit = limit
         self._take = take
-        self._page_size = _PageSize(most=1000)
-        self._batch_size = _PageSize(most=_TRACES_PER_REQUEST)
+        self._batch_size = PageSize(most=_TRACES_PER_REQUEST)
         self.skipped: Counter[str] = Counter()
         """How many traces were not yielded, by reason: `evaluator_trace`, `not_sampled`."""
 
@@ -116,11 +113,11 @@ class PhoenixSource:
 
         `read` remembers a trace only until the list has passed the last of the spans it was read with.
         """
-        last = self._last_row()
-        read: dict[str, int] = {}
-        cursor: str | None = None
-        while last is not None:
-            page = self._list_page(cursor)
+        newest = self._client.newest_span(self._project, APP_KINDS)
+        if newest is None:
+            return
+        last, read = _row(newest), dict[str, int]()
+        for page in self._client.span_pages(self._project, kinds=APP_KINDS, start_time=self._since):
             waiting = self._unread(page, read, last)
             while waiting:
                 size = self._batch_size.value
@@ -128,8 +125,7 @@ class PhoenixSource:
                 traces, rows = self._fetch(batch)
                 read.update(rows)
                 yield from self._without_evaluators(traces)
-            cursor = page.next_cursor
-            if cursor is None or not page.spans or (row := _row(page.spans[-1])) >= last:
+            if not page.spans or (row := _row(page.spans[-1])) >= last:
                 return
             read = {trace_id: end for trace_id, end in read.items() if end > row}
 
@@ -137,7 +133,7 @@ class PhoenixSource:
         """Return the ids of the page's traces to read now."""
         found: dict[str, None] = {}
         for data in page.spans:
-            trace_id = _trace_id(data)
+            trace_id = trace_id_of(data)
             if _row(data) > last or trace_id in read or trace_id in found:
                 continue
             if self._take is None or self._take(trace_id):
@@ -145,19 +141,6 @@ class PhoenixSource:
             elif data.get("parent_id") is None:
                 self.skipped["not_sampled"] += 1
         return list(found)
-
-    def _last_row(self) -> int | None:
-        """Return the row of the newest span, or `None` if there is none."""
-        page = self._client.spans(self._project, kinds=APP_KINDS, newest_first=True, limit=1)
-        return _row(page.spans[0]) if page.spans else None
-
-    def _list_page(self, cursor: str | None) -> SpanPage:
-        limit = self._page_size.value
-        page = self._client.spans(
-            self._project, kinds=APP_KINDS, start_time=self._since, cursor=cursor, limit=limit
-        )
-        self._page_size.learn(len(page.spans), page.size_bytes)
-        return page
 
     def _fetch(self, trace_ids: Sequence[str]) -> tuple[list[Trace], dict[str, int]]:
         """Return the traces that exist, and by trace id the row of its last span."""
@@ -189,40 +172,13 @@ class PhoenixSource:
                 yield whole
 
     def _pages(self, trace_ids: Sequence[str], kinds: Sequence[str]) -> Iterator[SpanPage]:
-        cursor: str | None = None
-        while True:
-            page = self._client.spans(
-                self._project,
-                trace_ids=trace_ids,
-                kinds=kinds,
-                cursor=cursor,
-                limit=self._page_size.value,
-            )
-            self._page_size.learn(len(page.spans), page.size_bytes)
-            yield page
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+        return self._client.span_pages(self._project, trace_ids=trace_ids, kinds=kinds)
 
     def _span(self, data: Mapping[str, object]) -> Span:
         return span_from_json(data, f"span {data.get('id')} of Phoenix project {self._project.name!r}")
 
     def _with_url(self, trace: Trace) -> Trace:
         return replace(trace, url=self._client.trace_url(self._project, trace.trace_id))
-
-
-class _PageSize:
-    """How many things to ask for at once, learned from the size of those before."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.value = min(most, 20)
-
-    def learn(self, count: int, size_bytes: int) -> None:
-        """Steer towards `_PAGE_BYTES`, growing at most fourfold at a time."""
-        if count:
-            fitting = int(_PAGE_BYTES * count / max(size_bytes, 1))
-            self.value = max(1, min(fitting, self.value * 4, self._most))
 
 
 def _is_made_by_evaluator(trace: Trace) -> bool:
@@ -234,11 +190,6 @@ def _is_made_by_evaluator(trace: Trace) -> bool:
 def _has_missing_parent(trace: Trace) -> bool:
     known = {span.span_id for span in trace.spans}
     return any(span.parent_id is not None and span.parent_id not in known for span in trace.spans)
-
-
-def _trace_id(data: Mapping[str, object]) -> str:
-    context = data.get("context")
-    return str(context.get("trace_id")) if isinstance(context, Mapping) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _attributes(data: Mapping[str, object]) -> Mapping[str, object]:

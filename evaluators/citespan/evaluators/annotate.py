@@ -1,0 +1,396 @@
+"""Write evaluations into Phoenix so that doing it again, or after a crash, gives the same rows.
+
+Write order for a batch of traces; every step can be repeated::
+
+    claim spans -> until they are visible -> verdict rows -> measures -> what they replace is deleted -> cite_state
+
+`cite_state` alone means that a trace is done. A row that a person made or changed is never touched: what
+citespan has to say there goes beside it, under the identifier `citespan:machine`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from citespan.evaluators.annotation_rows import (
+    MEASURE_ROWS,
+    STATE,
+    VERDICT,
+    VERDICT_HUMAN,
+    citations_row,
+    measure_rows,
+    state_row,
+    superseded_row,
+    verdict_rows,
+)
+from citespan.evaluators.claim_spans import ClaimMark, ClaimSpan, claim_mark, claim_spans
+from citespan.evaluators.errors import Refused, Unauthorized, UsageError
+from citespan.evaluators.evaluation import Evaluation
+from citespan.evaluators.fingerprints import claim_span_id, generation
+from citespan.evaluators.phoenix.client import PhoenixClient, trace_id_of
+from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
+from citespan.evaluators.phoenix.row_writer import MACHINE, RowWriter
+from citespan.evaluators.phoenix.span_writer import SpanWriter
+from citespan.evaluators.settings import ClaimsMode
+from citespan.evaluators.trace_mark import TraceMark, origin_of, shows_claim_spans
+from citespan.evaluators.verdicts import Label
+
+__all__ = ["HUMAN_LABELS", "Annotator", "EvaluatedTrace", "Written", "identifier_of"]
+
+IDENTIFIER = "citespan"
+"""Identifier of the rows of a project's one main evaluation."""
+
+HUMAN_LABELS = {
+    Label.SUPPORTED.value: 1.0,
+    Label.PARTLY_SUPPORTED.value: 0.0,
+    Label.UNSUPPORTED.value: 0.0,
+    Label.CONTRADICTED.value: 0.0,
+    "not_a_claim": 0.0,
+}
+"""What people can choose in the form `verdict_human`, and its score in Phoenix's charts."""
+
+
+def identifier_of(series: str | None) -> str:
+    """Return the identifier under which a series is written: `citespan`, or `citespan:NAME`.
+
+    Raises:
+        UsageError: The name cannot stand in an identifier, or is kept for another use.
+    """
+    if series is None:
+        return IDENTIFIER
+    if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", series) is None or series == MACHINE:
+        raise UsageError(
+            f"series {series!r}: expected up to 64 letters, digits, dots, hyphens or underscores, not {MACHINE!r}"
+        )
+    return f"{IDENTIFIER}:{series}"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedTrace:
+    """A trace and the evaluations of all its runs, in start order."""
+
+    trace_id: str
+    """The trace."""
+
+    evaluations: tuple[Evaluation, ...]
+    """At least one; each run's origin lies in the trace."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What was written, and what was not."""
+
+    claim_spans: int = 0
+    """Claim spans sent; those that Phoenix had already are not counted."""
+
+    rows: int = 0
+    """Annotations written, new or replaced."""
+
+    human_rows_kept: int = 0
+    """Rows that a person made or changed, and that citespan therefore wrote beside."""
+
+    deleted: int = 0
+    """Claim spans and rows of an earlier reading that were deleted."""
+
+    set_aside: dict[str, str] = field(default_factory=dict[str, str])
+    """Traces that are not done, by id, with a machine-readable reason."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The traces of one batch, what Phoenix has on them, and what became of them."""
+
+    traces: dict[str, EvaluatedTrace]
+    """By trace id."""
+
+    claim_spans: dict[str, list[ClaimSpan]]
+    """By trace id, the claim spans it is to have."""
+
+    stored_spans: dict[str, list[ClaimMark]] = field(default_factory=dict[str, list[ClaimMark]])
+    """By trace id, the claim spans it had before."""
+
+    span_rows: list[StoredAnnotation] = field(default_factory=list[StoredAnnotation])
+    """Rows on claim spans, answer spans and roots, read just before writing."""
+
+    trace_rows: list[StoredAnnotation] = field(default_factory=list[StoredAnnotation])
+    """citespan's rows on the traces, read just before writing."""
+
+    written: Written = field(default_factory=Written)
+    """What was written so far."""
+
+    @property
+    def open(self) -> list[EvaluatedTrace]:
+        """The traces that were not set aside."""
+        aside = self.written.set_aside
+        return [trace for trace_id, trace in self.traces.items() if trace_id not in aside]
+
+    def set_aside(self, trace_id: str, reason: str) -> None:
+        """Leave a trace for the next pass; the first reason counts."""
+        self.written.set_aside.setdefault(trace_id, reason)
+
+
+class Annotator:
+    """Writes the evaluations of one series into one project."""
+
+    def __init__(
+        self,
+        client: PhoenixClient,
+        project: Project,
+        *,
+        series: str | None = None,
+        claims_mode: ClaimsMode = "spans",
+        spans: SpanWriter | None = None,
+    ) -> None:
+        """Prepare to write.
+
+        Args:
+            client: The server.
+            project: The project that holds the traces.
+            series: Name of a second evaluation kept beside the main one.
+            claims_mode: How claims are shown.
+            spans: What writes claim spans, for a bound or a clock of its own.
+
+        Raises:
+            UsageError: The series has no usable name.
+        """
+        self._client = client
+        self._project = project
+        self._identifier = identifier_of(series)
+        self._claims_mode: ClaimsMode = claims_mode
+        self._spans = spans or SpanWriter(client, project)
+        self._span_rows = RowWriter(client, project, Target.SPAN)
+        self._trace_rows = RowWriter(client, project, Target.TRACE)
+        self._has_label_form = False
+
+    def marks(self, trace_ids: Sequence[str]) -> dict[str, TraceMark]:
+        """Return, by trace id, what this series has done so far."""
+        return {
+            trace_id: mark
+            for trace_id, marks in _marks(self._trace_rows.read(trace_ids, [STATE])).items()
+            if (mark := marks.get(self._identifier)) is not None
+        }
+
+    def is_done(self, mark: TraceMark | None, fingerprints: Mapping[str, str]) -> bool:
+        """Return whether a mark says that exactly these runs were evaluated and shown as asked now.
+
+        Args:
+            mark: The trace's mark.
+            fingerprints: Run fingerprint of each answer span.
+        """
+        return (
+            mark is not None and mark.claims_mode == self._claims_mode and mark.fingerprints == fingerprints
+        )
+
+    def write(self, traces: Sequence[EvaluatedTrace]) -> Written:
+        """Write a batch of traces.
+
+        Raises:
+            ServerError: Phoenix cannot be reached or refuses; writing the batch again finishes it.
+        """
+        if not self._has_label_form:
+            about = "A person's verdict on one claim and the passages it cites."
+            self._client.ensure_label_form(self._project, VERDICT_HUMAN, about, HUMAN_LABELS)
+            self._has_label_form = True
+        batch = _Batch(
+            traces={trace.trace_id: trace for trace in traces},
+            claim_spans={trace.trace_id: self._claim_spans(trace) for trace in traces},
+        )
+        self._add_claim_spans(batch)
+        self._read_stored_rows(batch)
+        self._write_verdicts(batch)
+        self._write_measures(batch)
+        self._drop_superseded(batch)
+        self._write_states(batch)
+        return batch.written
+
+    def _claim_spans(self, trace: EvaluatedTrace) -> list[ClaimSpan]:
+        return [
+            span
+            for evaluation in trace.evaluations
+            if shows_claim_spans(evaluation, self._claims_mode)
+            for span in claim_spans(evaluation)
+        ]
+
+    def _add_claim_spans(self, batch: _Batch) -> None:
+        """Send the claim spans that the traces lack, and wait until they can be annotated."""
+        for page in self._client.span_pages(self._project, trace_ids=list(batch.traces), kinds=["EVALUATOR"]):
+            for data in page.spans:
+                if (mark := claim_mark(data)) is not None:
+                    batch.stored_spans.setdefault(trace_id_of(data), []).append(mark)
+        sent: dict[str, list[ClaimSpan]] = {}
+        for trace_id, spans in batch.claim_spans.items():
+            known = {mark.span_id for mark in batch.stored_spans.get(trace_id, ())}
+            if lacking := [span for span in spans if span.span_id not in known]:
+                sent[trace_id] = lacking
+        self._spans.add([span.data for spans in sent.values() for span in spans])
+        batch.written.claim_spans = sum(map(len, sent.values()))
+        unseen = self._spans.wait([span.span_id for spans in sent.values() for span in spans])
+        for trace_id, spans in sent.items():
+            if unseen & {span.span_id for span in spans}:
+                batch.set_aside(trace_id, "claim_spans_not_stored_in_time")
+        self._delete_orphans(batch, sent)
+
+    def _delete_orphans(self, batch: _Batch, sent: Mapping[str, Sequence[ClaimSpan]]) -> None:
+        """Delete what was sent to a trace that was deleted meanwhile: the spans would have made it anew."""
+        answers = {
+            trace_id: {
+                origin_of(evaluation.run).answer_span_id for evaluation in batch.traces[trace_id].evaluations
+            }
+            for trace_id in sent
+        }
+        present = self._spans.visible(sorted({span_id for ids in answers.values() for span_id in ids}))
+        for trace_id, span_ids in answers.items():
+            if not span_ids <= present:
+                for span in sent[trace_id]:
+                    self._client.delete_span(span.span_id)
+                batch.set_aside(trace_id, "trace_deleted")
+
+    def _read_stored_rows(self, batch: _Batch) -> None:
+        targets = [mark.span_id for marks in batch.stored_spans.values() for mark in marks]
+        for trace in batch.open:
+            targets += [span.span_id for span in batch.claim_spans[trace.trace_id]]
+            for evaluation in trace.evaluations:
+                origin = origin_of(evaluation.run)
+                targets += [origin.answer_span_id, origin.root_span_id]
+        batch.span_rows = self._span_rows.read(targets)
+        batch.trace_rows = self._trace_rows.read(list(batch.traces), [STATE, *MEASURE_ROWS])
+
+    def _write_verdicts(self, batch: _Batch) -> None:
+        rows: dict[str, list[Annotation]] = {}
+        for trace in batch.open:
+            rows[trace.trace_id] = [
+                row
+                for evaluation in trace.evaluations
+                for row in verdict_rows(evaluation, self._places(evaluation))
+            ]
+        self._write_rows(batch, self._span_rows, rows, batch.span_rows)
+
+    def _places(self, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """Return, for each claim that is shown, the span and identifier of its verdict; none if claims are not shown."""
+        origin = origin_of(evaluation.run)
+        if self._claims_mode == "annotations":
+            numbers = range(1, len(evaluation.claims) + 1)
+            return [(origin.answer_span_id, f"{self._identifier}#{n}") for n in numbers]
+        if not shows_claim_spans(evaluation, self._claims_mode):
+            return []
+        made = generation(evaluation.run, evaluation.options)
+        return [
+            (claim_span_id(origin.trace_id, origin.answer_span_id, made, claim.claim.index), self._identifier)
+            for claim in evaluation.claims
+        ]
+
+    def _write_measures(self, batch: _Batch) -> None:
+        """Write the trace's figures; a trace without a judged run gets none, unless it had some to correct."""
+        measured = {row.annotation.target_id for row in batch.trace_rows if row.annotation.name != STATE}
+        shown = [
+            trace
+            for trace in batch.open
+            if trace.trace_id in measured or any(e.is_evaluated for e in trace.evaluations)
+        ]
+        on_traces = {
+            trace.trace_id: measure_rows(trace.trace_id, trace.evaluations, self._identifier)
+            for trace in shown
+        }
+        on_spans = {trace.trace_id: self._citations_rows(trace) for trace in shown}
+        self._write_rows(batch, self._trace_rows, on_traces, batch.trace_rows)
+        self._write_rows(batch, self._span_rows, on_spans, batch.span_rows)
+
+    def _citations_rows(self, trace: EvaluatedTrace) -> list[Annotation]:
+        """Return the sum on the root, which the table of traces shows, and on each answer where there are several."""
+        by_span: dict[str, list[Evaluation]] = {}
+        for evaluation in trace.evaluations:
+            origin = origin_of(evaluation.run)
+            by_span.setdefault(origin.root_span_id, []).append(evaluation)
+            if len(trace.evaluations) > 1 and origin.answer_span_id != origin.root_span_id:
+                by_span.setdefault(origin.answer_span_id, []).append(evaluation)
+        return [citations_row(span_id, some, self._identifier) for span_id, some in by_span.items()]
+
+    def _drop_superseded(self, batch: _Batch) -> None:
+        """Delete the claims that the answers no longer have, save what people wrote on."""
+        touched = {row.annotation.target_id for row in batch.span_rows if row.is_human}
+        kept: dict[str, list[Annotation]] = {}
+        for trace in batch.open:
+            for span_id in self._superseded_spans(batch, trace.trace_id):
+                if span_id in touched:
+                    kept.setdefault(trace.trace_id, []).append(superseded_row(span_id, self._identifier))
+                else:
+                    batch.written.deleted += self._client.delete_span(span_id)
+        self._write_rows(batch, self._span_rows, kept, batch.span_rows)
+        self._drop_superseded_rows(batch)
+
+    def _superseded_spans(self, batch: _Batch, trace_id: str) -> list[str]:
+        """Return the trace's claim spans that neither this evaluation nor another series shows."""
+        wanted = {span.span_id for span in batch.claim_spans[trace_id]}
+        for identifier, mark in _marks(batch.trace_rows).get(trace_id, {}).items():
+            if identifier != self._identifier:
+                wanted |= {span_id for run in mark.runs for span_id in run.claim_span_ids(trace_id)}
+        return [mark.span_id for mark in batch.stored_spans.get(trace_id, ()) if mark.span_id not in wanted]
+
+    def _drop_superseded_rows(self, batch: _Batch) -> None:
+        """Delete the verdicts on answer spans that no claim has now; without the right to, mark them."""
+        wanted = {
+            (target_id, identifier)
+            for trace in batch.open
+            for evaluation in trace.evaluations
+            for target_id, identifier in self._places(evaluation)
+        }
+        answers = {origin_of(e.run).answer_span_id for trace in batch.open for e in trace.evaluations}
+        gone = [
+            row
+            for row in batch.span_rows
+            if row.annotation.name == VERDICT
+            and row.annotation.target_id in answers
+            and row.annotation.identifier.startswith(f"{self._identifier}#")
+            and (row.annotation.target_id, row.annotation.identifier) not in wanted
+            and not row.is_human
+        ]
+        try:
+            self._client.delete_stored(Target.SPAN, gone)
+        except (Refused, Unauthorized):
+            rows = [superseded_row(row.annotation.target_id, row.annotation.identifier) for row in gone]
+            batch.written.rows += self._span_rows.write(rows, ()).written
+        else:
+            batch.written.deleted += len(gone)
+
+    def _write_states(self, batch: _Batch) -> None:
+        rows = {
+            trace.trace_id: [
+                state_row(trace.trace_id, trace.evaluations, self._identifier, self._claims_mode)
+            ]
+            for trace in batch.open
+        }
+        self._write_rows(batch, self._trace_rows, rows, batch.trace_rows)
+
+    def _write_rows(
+        self,
+        batch: _Batch,
+        writer: RowWriter,
+        rows: Mapping[str, Sequence[Annotation]],
+        stored: Sequence[StoredAnnotation],
+    ) -> None:
+        """Write rows, given by trace id; a trace of which a row is refused is set aside."""
+        done = writer.write([row for some in rows.values() for row in some], stored)
+        batch.written.rows += done.written
+        batch.written.human_rows_kept += done.human_kept
+        for trace_id, some in rows.items():
+            for row in some:
+                if (reason := done.refused.get(row.target_id)) is not None:
+                    batch.set_aside(trace_id, reason)
+
+
+def _marks(rows: Iterable[StoredAnnotation]) -> dict[str, dict[str, TraceMark]]:
+    """Return, by trace id and identifier, the marks that rows hold; a row that a person changed is no mark."""
+    marks: dict[str, dict[str, TraceMark]] = {}
+    for stored in rows:
+        row = stored.annotation
+        if row.name != STATE or stored.is_human:
+            continue
+        if (mark := TraceMark.read(row.metadata)) is not None:
+            here, identifier = marks.setdefault(row.target_id, {}), row.identifier
+            if identifier.endswith(f":{MACHINE}"):  # a person has the row itself, unless it was written again
+                here.setdefault(identifier.removesuffix(f":{MACHINE}"), mark)
+            else:
+                here[identifier] = mark
+    return marks

@@ -1,0 +1,98 @@
+"""Write annotations in batches, never over a person's, and never losing a batch to one missing target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from citespan.evaluators.errors import NotFound, Refused
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
+
+__all__ = ["RowWriter", "WrittenRows"]
+
+MACHINE = "machine"
+"""Added to the identifier where a person has taken over the row."""
+
+_ROWS_PER_REQUEST = 100
+_BYTES_PER_REQUEST = 4_000_000
+
+
+@dataclass(slots=True)
+class WrittenRows:
+    """What became of rows."""
+
+    written: int = 0
+    """Rows that Phoenix has now."""
+
+    human_kept: int = 0
+    """Rows written beside one that a person made or changed."""
+
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    """Targets whose row Phoenix did not take, with a machine-readable reason."""
+
+
+class RowWriter:
+    """Writes annotations on one kind of target. Read the stored rows before writing over them."""
+
+    def __init__(self, client: PhoenixClient, project: Project, target: Target) -> None:
+        self._client = client
+        self._project = project
+        self._target = target
+
+    def read(self, target_ids: Sequence[str], names: Sequence[str] = ()) -> list[StoredAnnotation]:
+        """Return the rows on these targets, those with the given names if there are any."""
+        ids = list(dict.fromkeys(target_ids))
+        if not ids:
+            return []
+        found = self._client.annotations(self._project, self._target, target_ids=ids, names=names)
+        return list(found)
+
+    def write(self, rows: Sequence[Annotation], stored: Sequence[StoredAnnotation]) -> WrittenRows:
+        """Write rows; one whose place a person has taken goes beside it, under `<identifier>:machine`.
+
+        Args:
+            rows: The rows.
+            stored: The rows that their targets have, read just before.
+        """
+        human = {row.key for row in stored if row.is_human}
+        done = WrittenRows()
+        places = [row if row.key not in human else _beside(row) for row in rows]
+        done.human_kept = sum(place is not row for place, row in zip(places, rows, strict=True))
+        for batch in _batches(places):
+            self._send(batch, done)
+        return done
+
+    def _send(self, batch: Sequence[Annotation], done: WrittenRows) -> None:
+        try:
+            self._client.annotate(self._target, batch)
+        except (NotFound, Refused) as error:
+            if len(batch) == 1:
+                reason = f"{self._target}_gone" if isinstance(error, NotFound) else f"row_refused: {error}"
+                done.refused[batch[0].target_id] = reason
+                return
+            middle = len(batch) // 2
+            self._send(batch[:middle], done)
+            self._send(batch[middle:], done)
+        else:
+            done.written += len(batch)
+
+
+def _beside(row: Annotation) -> Annotation:
+    return replace(row, identifier=f"{row.identifier}:{MACHINE}")
+
+
+def _batches(rows: Sequence[Annotation]) -> Iterator[list[Annotation]]:
+    """Yield the rows in order, split where a request would hold too many or too much."""
+    batch: list[Annotation] = []
+    size = 0
+    for row in rows:
+        row_size = len(json.dumps(row.metadata)) + len(row.explanation or "")
+        if batch and (len(batch) == _ROWS_PER_REQUEST or size + row_size > _BYTES_PER_REQUEST):
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += row_size
+    if batch:
+        yield batch

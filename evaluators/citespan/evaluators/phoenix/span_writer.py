@@ -1,0 +1,86 @@
+"""Add spans to traces and know when Phoenix has stored them: it only queues what it is sent."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of
+from citespan.evaluators.phoenix.records import Project
+
+__all__ = ["SpanWriter"]
+
+_SPANS_PER_REQUEST = 100
+_BYTES_PER_REQUEST = 4_000_000
+_FIRST_WAIT_SECONDS = 0.05
+_LONGEST_WAIT_SECONDS = 1.0
+
+
+class SpanWriter:
+    """Writes spans into one project."""
+
+    def __init__(
+        self,
+        client: PhoenixClient,
+        project: Project,
+        *,
+        timeout_seconds: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Prepare to write.
+
+        Args:
+            client: The server.
+            project: The project.
+            timeout_seconds: How long stored spans may take to become visible.
+            clock: Monotonic seconds.
+            sleep: Waits between two looks.
+        """
+        self._client = client
+        self._project = project
+        self._timeout_seconds = timeout_seconds
+        self._clock = clock
+        self._sleep = sleep
+
+    def add(self, spans: Sequence[Mapping[str, object]]) -> None:
+        """Send spans; those that Phoenix has already stay as they are."""
+        for batch in _batches(spans):
+            self._client.add_spans(self._project, batch)
+
+    def wait(self, span_ids: Sequence[str]) -> set[str]:
+        """Wait until Phoenix shows these spans and return those that it does not show in time."""
+        deadline = self._clock() + self._timeout_seconds
+        missing, pause = set(span_ids), _FIRST_WAIT_SECONDS
+        while missing:
+            missing -= self.visible(sorted(missing))
+            if not missing or self._clock() >= deadline:
+                break
+            self._sleep(pause)
+            pause = min(pause * 2, _LONGEST_WAIT_SECONDS)
+        return missing
+
+    def visible(self, span_ids: Sequence[str]) -> set[str]:
+        """Return those of these spans that Phoenix has stored in the project."""
+        found: set[str] = set()
+        for start in range(0, len(span_ids), _SPANS_PER_REQUEST):
+            batch = span_ids[start : start + _SPANS_PER_REQUEST]
+            for page in self._client.span_pages(self._project, span_ids=batch):
+                found.update(span_id_of(data) for data in page.spans)
+        return found
+
+
+def _batches(spans: Sequence[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:
+    """Yield the spans in order, split where a request would hold too many or too much."""
+    batch: list[Mapping[str, object]] = []
+    size = 0
+    for span in spans:
+        span_size = len(json.dumps(span))
+        if batch and (len(batch) == _SPANS_PER_REQUEST or size + span_size > _BYTES_PER_REQUEST):
+            yield batch
+            batch, size = [], 0
+        batch.append(span)
+        size += span_size
+    if batch:
+        yield batch

@@ -1,0 +1,225 @@
+"""One pass over the traces of a source: read, judge what is new or changed, write it back.
+
+::
+
+    source -> read_runs -> unchanged? -> evaluate -> annotate
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from citespan.evaluators.annotate import Annotator, EvaluatedTrace, Written
+from citespan.evaluators.errors import CitespanError, ServerError
+from citespan.evaluators.evaluate import evaluate
+from citespan.evaluators.evaluation import Evaluation
+from citespan.evaluators.fingerprints import run_fingerprint
+from citespan.evaluators.judges.judge import Judge
+from citespan.evaluators.judges.registry import load_judge
+from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
+from citespan.evaluators.reading.reader import read_runs
+from citespan.evaluators.runs import Run
+from citespan.evaluators.sources.source import Source, Trace
+
+__all__ = ["EvaluatedRun", "PassSummary", "run_pass"]
+
+_TRACES_PER_BATCH = 25
+_CHARACTERS_PER_BATCH = 4_000_000
+"""Passage text held at once: a batch ends early where passages are long, so that memory stays flat."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedRun:
+    """One run of the pass, for whoever shows it."""
+
+    url: str | None
+    """Where a person can look at its trace."""
+
+    evaluation: Evaluation
+    """What was found."""
+
+
+@dataclass(slots=True)
+class PassSummary:
+    """What one pass did."""
+
+    traces: int = 0
+    """Traces read."""
+
+    runs_evaluated: int = 0
+    """Runs judged."""
+
+    runs_unchanged: int = 0
+    """Runs left alone because their mark carries the same fingerprint."""
+
+    states: Counter[str] = field(default_factory=Counter[str])
+    """Runs by state; a run in a state that stops judging is not among the evaluated ones."""
+
+    set_aside: dict[str, str] = field(default_factory=dict[str, str])
+    """Traces that are not done, by id, with the reason; the next pass tries them again."""
+
+    claim_spans_written: int = 0
+    """Claim spans sent to Phoenix."""
+
+    rows_written: int = 0
+    """Annotations written, new or replaced."""
+
+    human_rows_kept: int = 0
+    """Rows of people that were left alone."""
+
+    deleted: int = 0
+    """Claim spans and rows of an earlier reading that were deleted."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no trace was set aside."""
+        return not self.set_aside
+
+
+def run_pass(
+    source: Source,
+    judge: Judge | str = "lexical",
+    *,
+    annotator: Annotator | None = None,
+    options: EvaluateOptions = DEFAULT_OPTIONS,
+    on_run: Callable[[EvaluatedRun], None] | None = None,
+    on_progress: Callable[[PassSummary], None] | None = None,
+) -> PassSummary:
+    """Evaluate the traces of a source and return what was done.
+
+    A trace that cannot be read, judged or written is set aside with its reason and never stops the pass.
+
+    Args:
+        source: Where the traces come from.
+        judge: A judge, or its name in the registry.
+        annotator: Writes the evaluations back and tells what is done already; without one nothing is written.
+        options: How to evaluate.
+        on_run: Called with every run evaluated, after it was written.
+        on_progress: Called after each batch with the summary so far.
+
+    Raises:
+        UsageError: `judge` names no judge.
+        ServerError: Phoenix cannot be reached or refuses; what was written stays, and the next pass goes on.
+        InputError: The source's file cannot be read.
+    """
+    judge = load_judge(judge) if isinstance(judge, str) else judge
+    evaluation_pass = _Pass(judge, annotator, options, on_run)
+    for batch in _batches(source.traces(), evaluation_pass.read):
+        evaluation_pass.work(batch)
+        if on_progress is not None:
+            on_progress(evaluation_pass.summary)
+    return evaluation_pass.summary
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadTrace:
+    """A trace and the runs that were found in it."""
+
+    trace: Trace
+    runs: tuple[Run, ...]
+
+    @property
+    def characters(self) -> int:
+        """How much passage text it holds."""
+        return sum(len(passage.text or "") for run in self.runs for passage in run.passages)
+
+
+@dataclass(slots=True)
+class _Pass:
+    """A pass under way."""
+
+    judge: Judge
+    annotator: Annotator | None
+    options: EvaluateOptions
+    on_run: Callable[[EvaluatedRun], None] | None
+    summary: PassSummary = field(default_factory=PassSummary)
+
+    def read(self, trace: Trace) -> _ReadTrace:
+        """Return the runs of a trace; none if it has none or cannot be read."""
+        self.summary.traces += 1
+        try:
+            return _ReadTrace(trace, read_runs(trace))
+        except Exception as error:
+            self._set_aside(trace.trace_id, "not_readable", error)
+            return _ReadTrace(trace, ())
+
+    def work(self, batch: Sequence[_ReadTrace]) -> None:
+        """Judge and write one batch."""
+        with_runs = [read for read in batch if read.runs]
+        evaluated: list[tuple[Trace, EvaluatedTrace]] = []
+        for read in self._changed(with_runs):
+            if (done := self._evaluate(read)) is not None:
+                evaluated.append((read.trace, done))
+        self._write([done for _, done in evaluated])
+        for trace, done in evaluated:
+            for evaluation in done.evaluations:
+                self._count(evaluation, trace)
+
+    def _changed(self, batch: Sequence[_ReadTrace]) -> list[_ReadTrace]:
+        """Return the traces that are new, or whose evaluation could differ from the one that is stored."""
+        if self.annotator is None or not batch:
+            return list(batch)
+        marks = self.annotator.marks([read.trace.trace_id for read in batch])
+        changed: list[_ReadTrace] = []
+        for read in batch:
+            fingerprints = {
+                run.origin.answer_span_id: run_fingerprint(run, self.judge.card, self.options)
+                for run in read.runs
+                if run.origin is not None
+            }
+            if self.annotator.is_done(marks.get(read.trace.trace_id), fingerprints):
+                self.summary.runs_unchanged += len(read.runs)
+            else:
+                changed.append(read)
+        return changed
+
+    def _evaluate(self, read: _ReadTrace) -> EvaluatedTrace | None:
+        try:
+            evaluations = tuple(evaluate(run, self.judge, self.options) for run in read.runs)
+        except Exception as error:
+            self._set_aside(read.trace.trace_id, "not_evaluated", error)
+            return None
+        return EvaluatedTrace(read.trace.trace_id, evaluations)
+
+    def _write(self, traces: Sequence[EvaluatedTrace]) -> None:
+        if self.annotator is None or not traces:
+            return
+        written = self.annotator.write(traces)
+        self._add(written)
+
+    def _add(self, written: Written) -> None:
+        self.summary.claim_spans_written += written.claim_spans
+        self.summary.rows_written += written.rows
+        self.summary.human_rows_kept += written.human_rows_kept
+        self.summary.deleted += written.deleted
+        self.summary.set_aside.update(written.set_aside)
+
+    def _count(self, evaluation: Evaluation, trace: Trace) -> None:
+        if evaluation.run.state is not None:
+            self.summary.states[evaluation.run.state] += 1
+        self.summary.runs_evaluated += evaluation.is_evaluated
+        if self.on_run is not None:
+            self.on_run(EvaluatedRun(trace.url, evaluation))
+
+    def _set_aside(self, trace_id: str, reason: str, error: Exception) -> None:
+        """Set a trace aside, unless the failure is not the trace's: then it stops the pass."""
+        if isinstance(error, ServerError):
+            raise error
+        detail = str(error) if isinstance(error, CitespanError) else f"{type(error).__name__}: {error}"
+        self.summary.set_aside[trace_id] = f"{reason}: {detail}"
+
+
+def _batches(traces: Iterator[Trace], read: Callable[[Trace], _ReadTrace]) -> Iterator[list[_ReadTrace]]:
+    """Yield the traces read, in batches bounded by number and by text."""
+    batch: list[_ReadTrace] = []
+    characters = 0
+    for trace in traces:
+        batch.append(read(trace))
+        characters += batch[-1].characters
+        if len(batch) == _TRACES_PER_BATCH or characters >= _CHARACTERS_PER_BATCH:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
