@@ -77,6 +77,12 @@ class TableCitation(BaseModel):
     score: float | None = None
     """Score of that verdict."""
 
+    reason: str | None = None
+    """Why the passage has that verdict."""
+
+    evidence: str | None = None
+    """The quote of the passage that it leans on."""
+
     need: Need | None = None
     """What the passage does for the claim; `None` where sets were not judged."""
 
@@ -138,7 +144,7 @@ class LabelRow(BaseModel):
     """Score of the verdict that made the label."""
 
     reason: str | None = None
-    """Why it has this label."""
+    """Why it has this label; of a run that was not judged, why it has its state."""
 
     evidence: str | None = None
     """The quote the deciding verdict leans on."""
@@ -251,7 +257,7 @@ def rows_of(evaluation: Evaluation, *, url: str | None = None) -> list[LabelRow]
         if not citation.claims
     )
     if loose or not rows:
-        rows.append(bare.model_copy(update={"citations": loose}))
+        rows.append(bare.model_copy(update={"citations": loose, "reason": ", ".join(run.reasons) or None}))
     return rows
 
 
@@ -325,6 +331,8 @@ def _citation(attachment: Attachment, passages: Mapping[str, Passage]) -> TableC
         sha256=None if passage is None else passage.text_sha256,
         label=None if verdict is None else verdict.label,
         score=None if verdict is None else verdict.score,
+        reason=None if verdict is None else verdict.reason,
+        evidence=None if verdict is None else verdict.evidence,
         need=attachment.need,
     )
 

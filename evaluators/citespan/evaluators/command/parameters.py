@@ -1,0 +1,140 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from citespan.evaluators.options import CitationScope, LabelPolicy, Splitting
+
+if TYPE_CHECKING:
+    from citespan.evaluators.command.gates import Gate
+
+EVALUATION, OUTPUT, GATES, PHOENIX = "Evaluation", "Output", "Gates", "Phoenix"
+"""Headings of the panels in `--help`."""
+
+
+class Show(StrEnum):
+    """Which runs the label table on the terminal holds."""
+
+    ALL = "all"
+    """Every run and claim."""
+
+    FINDINGS = "findings"
+    """Runs with a failed, conflicting or unjudged claim, and of those only such claims."""
+
+    NONE = "none"
+    """Measures only."""
+
+
+JudgeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        help="Who judges, for example lexical. \\[CITESPAN_JUDGE; default: lexical]",
+        rich_help_panel=EVALUATION,
+        show_default=False,
+    ),
+]
+ScopeOption = Annotated[
+    CitationScope | None,
+    typer.Option(
+        "--citation-scope",
+        help="What a paragraph-final marker covers. \\[CITESPAN_CITATION_SCOPE; default: sentence]",
+        rich_help_panel=EVALUATION,
+        show_default=False,
+    ),
+]
+SplittingOption = Annotated[
+    Splitting | None,
+    typer.Option(
+        "--splitting",
+        help="How finely answers are split into claims. \\[CITESPAN_SPLITTING; default: atomic]",
+        rich_help_panel=EVALUATION,
+        show_default=False,
+    ),
+]
+PolicyOption = Annotated[
+    LabelPolicy | None,
+    typer.Option(
+        "--label-policy",
+        help="Whether any one cited passage must support a claim alone, or all joined. "
+        "\\[CITESPAN_LABEL_POLICY; default: any]",
+        rich_help_panel=EVALUATION,
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write the label table to this .jsonl, .csv or .parquet file.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+OverwriteOption = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace a table even if people have put labels into it.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=OUTPUT),
+]
+ShowOption = Annotated[
+    Show,
+    typer.Option("--show", help="Which runs to print.", rich_help_panel=OUTPUT),
+]
+
+
+def _bound(name: str, text: str) -> object:
+    return typer.Option(name, min=0.0, max=1.0, help=text, rich_help_panel=GATES, show_default=False)
+
+
+MinSupport = Annotated[float | None, _bound("--min-support", "Fail if pooled support is lower.")]
+MinCoverage = Annotated[float | None, _bound("--min-coverage", "Fail if pooled coverage is lower.")]
+MinCompleteness = Annotated[float | None, _bound("--min-completeness", "Fail if completeness is lower.")]
+MinValidity = Annotated[float | None, _bound("--min-validity", "Fail if validity is lower.")]
+MaxContradicted = Annotated[
+    float | None, _bound("--max-contradicted", "Fail if the contradicted share is higher.")
+]
+MaxUnjudged = Annotated[
+    float | None,
+    _bound(
+        "--max-unjudged",
+        "Fail if more of the cited claims are unjudged; 0.05 as soon as there is another gate.",
+    ),
+]
+
+
+def gates(
+    *,
+    support: float | None,
+    coverage: float | None,
+    completeness: float | None,
+    validity: float | None,
+    contradicted: float | None,
+    unjudged: float | None,
+) -> tuple[Gate, ...]:
+    """Return the gates that the options make."""
+    from citespan.evaluators.command.gates import Gate
+
+    floors = {
+        "support": support,
+        "coverage": coverage,
+        "completeness": completeness,
+        "validity": validity,
+    }
+    ceilings = {"contradicted": contradicted, "unjudged": unjudged}
+    return (
+        *(Gate(name, bound) for name, bound in floors.items() if bound is not None),
+        *(Gate(name, bound, is_ceiling=True) for name, bound in ceilings.items() if bound is not None),
+    )

@@ -1,0 +1,165 @@
+"""What a command does with evaluations as they come: screen, JSON, label table, measures, gates, exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from citespan.evaluators.command.gates import Gate, GateResult, check_gates
+from citespan.evaluators.command.labels import has_finding, print_run
+from citespan.evaluators.command.parameters import Show
+from citespan.evaluators.command.terminal import Terminal
+from citespan.evaluators.errors import CitespanError, UsageError
+from citespan.evaluators.evaluation import Evaluation
+from citespan.evaluators.labeltable import LabelRow, TableRun, rows_of
+from citespan.evaluators.measures import Ratio
+from citespan.evaluators.report import Report, Setup, Tally, render_report
+from citespan.evaluators.tablefile import TableWriter, count_human_labels, write_table
+
+__all__ = ["Results", "open_output"]
+
+GATE_FAILED, PARTLY_DONE = 1, 4
+"""Exit codes: a gate failed; something was set aside."""
+
+
+def open_output(path: Path | None, *, overwrite: bool, read_from: str | None = None) -> TableWriter | None:
+    """Return a writer for the label table, or `None` if none is wanted.
+
+    Args:
+        path: Where the table goes.
+        overwrite: Whether labels that people put into an earlier table there may be lost.
+        read_from: The file that the runs come from, which is never written to.
+
+    Raises:
+        UsageError: The file cannot be written, is the input, or holds labels that people gave.
+    """
+    if path is None:
+        return None
+    if read_from is not None and path.exists() and path.resolve() == Path(read_from).resolve():
+        raise UsageError(f"--output {path} is the file that is read: choose another")
+    labelled = 0 if overwrite or not path.is_file() else count_human_labels(path)
+    if labelled:
+        raise UsageError(
+            f"{path} holds {labelled} labels that people gave, which a new table would lose: "
+            "choose another --output, or pass --overwrite"
+        )
+    return write_table(path)
+
+
+class Results:
+    """Takes evaluations one at a time; on leaving the context everything taken so far is on disk and printed."""
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        *,
+        setup: Setup | None = None,
+        limits: str = "",
+        table: TableWriter | None = None,
+        gates: tuple[Gate, ...] = (),
+        show: Show = Show.ALL,
+    ) -> None:
+        self._terminal = terminal
+        self._tally = Tally(setup=setup, limits=limits)
+        self._table = table
+        self._gates = gates
+        self._show = show
+        self._taken = 0
+        self._aside: list[str] = []
+        self._gate_results: list[GateResult] = []
+
+    def add(self, evaluation: Evaluation, *, url: str | None = None) -> None:
+        """Take one evaluation: into the table, onto the screen, into the measures."""
+        rows = rows_of(evaluation, url=url)
+        if self._table is not None:
+            self._table.write(rows)
+        run = evaluation.run_to_dict() if self._terminal.as_json else {}
+        self._take(rows, evaluation.measures, run if url is None else {**run, "url": url})
+
+    def add_tabled(self, run: TableRun) -> None:
+        """Take one run of a stored label table."""
+        measures = {name: ratio.to_dict() for name, ratio in run.measures.items()}
+        first = run.rows[0]
+        claims = [row.model_dump(mode="json", by_alias=True) for row in run.rows]
+        data = {"id": first.run_id, "state": first.state, "rows": claims, "measures": measures}
+        self._take(run.rows, run.measures, data)
+
+    def _take(
+        self, rows: Sequence[LabelRow], measures: Mapping[str, Ratio], run: Mapping[str, object]
+    ) -> None:
+        self._tally.add(rows, measures)
+        if self._terminal.as_json:
+            self._terminal.write_json(",\n" if self._taken else '{"schema": 1, "runs": [\n')
+            self._terminal.write_json(self._terminal.dump(run))
+        else:
+            self._print(rows, measures)
+        self._taken += 1
+
+    def set_aside(self, reason: str) -> None:
+        """Note something that could not be evaluated; the command then ends with exit code 4."""
+        self._aside.append(reason)
+        self._terminal.warn(f"set aside: {reason}")
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with, once the context is left."""
+        if any(not result.is_passed for result in self._gate_results):
+            return GATE_FAILED
+        return PARTLY_DONE if self._aside else 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._table is not None:
+            self._table.__exit__(kind, error, trace)
+        if isinstance(error, SystemExit):
+            return
+        if error is None or self._taken:
+            self._finish(None if error is None else _cut_short(error))
+
+    def _finish(self, cut_short: str | None) -> None:
+        report = self._tally.report()
+        self._gate_results = [] if cut_short else check_gates(self._gates, report)
+        if cut_short:
+            self._terminal.warn(f"{cut_short}: the figures are about the {report.runs} runs done so far")
+        if self._terminal.as_json:
+            self._finish_json(report, cut_short)
+            for warning in report.warnings:
+                self._terminal.warn(warning)
+        else:
+            self._terminal.out.print(render_report(report))
+        for result in self._gate_results:
+            self._terminal.say_result(str(result), is_good=result.is_passed)
+
+    def _finish_json(self, report: Report, cut_short: str | None) -> None:
+        setup = next(iter(report.setups), None)
+        tail: dict[str, object] = {
+            "pooled": {name: ratio.to_dict() for name, ratio in report.pooled.items()},
+            "judge": None if setup is None else {"name": setup.judge, "fingerprint": setup.judge_fingerprint},
+            "report": report.to_dict(),
+            "gates": [result.to_dict() for result in self._gate_results],
+            "set_aside": self._aside,
+        }
+        if cut_short:
+            tail["cut_short"] = cut_short
+        head = "\n], " if self._taken else '{"schema": 1, "runs": [], '
+        self._terminal.write_json(f"{head}{self._terminal.dump(tail)[1:]}\n")
+
+    def _print(self, rows: Sequence[LabelRow], measures: Mapping[str, Ratio]) -> None:
+        if self._show is Show.NONE:
+            return
+        if self._show is Show.FINDINGS:
+            rows = [row for row in rows if has_finding(row)]
+        if rows:
+            print_run(self._terminal.out, rows, measures)
+
+
+def _cut_short(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return str(error) if isinstance(error, CitespanError) else f"stopped by {type(error).__name__}"
