@@ -148,14 +148,11 @@ class _Pass:
     def work(self, batch: Sequence[_ReadTrace]) -> None:
         """Judge and write one batch."""
         with_runs = [read for read in batch if read.runs]
-        evaluated: list[tuple[Trace, EvaluatedTrace]] = []
-        for read in self._changed(with_runs):
-            if (done := self._evaluate(read)) is not None:
-                evaluated.append((read.trace, done))
-        self._write([done for _, done in evaluated])
-        for trace, done in evaluated:
-            for evaluation in done.evaluations:
-                self._count(evaluation, trace)
+        evaluated = [(read.trace.url, self._evaluate(read)) for read in self._changed(with_runs)]
+        self._write([trace for _, trace in evaluated if trace is not None])
+        for url, trace in evaluated:
+            for evaluation in () if trace is None else trace.evaluations:
+                self._count(evaluation, url)
 
     def _changed(self, batch: Sequence[_ReadTrace]) -> list[_ReadTrace]:
         """Return the traces that are new, or whose evaluation could differ from the one that is stored."""
@@ -196,12 +193,12 @@ class _Pass:
         self.summary.deleted += written.deleted
         self.summary.set_aside.update(written.set_aside)
 
-    def _count(self, evaluation: Evaluation, trace: Trace) -> None:
+    def _count(self, evaluation: Evaluation, url: str | None) -> None:
         if evaluation.run.state is not None:
             self.summary.states[evaluation.run.state] += 1
         self.summary.runs_evaluated += evaluation.is_evaluated
         if self.on_run is not None:
-            self.on_run(EvaluatedRun(trace.url, evaluation))
+            self.on_run(EvaluatedRun(url, evaluation))
 
     def _set_aside(self, trace_id: str, reason: str, error: Exception) -> None:
         """Set a trace aside, unless the failure is not the trace's: then it stops the pass."""
