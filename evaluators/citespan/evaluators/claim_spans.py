@@ -145,10 +145,10 @@ def claim_text(run: Run, judged: JudgedClaim) -> str:
 
 
 def _heading(passage: Passage, attachment: Attachment) -> str:
+    """Return `CITES [2] kb-7 · Title · https://...`; the id only where the marker does not show it."""
     marker = attachment.citation.marker
-    name = "" if passage.id in marker else f" ({passage.id})"
-    lines = [f"CITES {marker}{name}", *filter(None, (passage.title, passage.url))]
-    return "\n".join(lines)
+    name = marker if passage.id in marker else f"{marker} {passage.id}"
+    return "CITES " + " · ".join(filter(None, (name, passage.title, passage.url)))
 
 
 def _passage_text(run: Run, passage: Passage, attachment: Attachment, room: int) -> str:

@@ -30,6 +30,7 @@ _IDS_PER_REQUEST = 100
 """Ids in one query string: 100 of 32 digits make 4 kB, well under what servers and proxies accept."""
 
 _ROWS_PER_PAGE = 1000
+_TRACES_PER_PAGE = 50
 _PATH_BREAKERS = frozenset("/?#")
 """A project name with one of these cannot stand in a path; its id can."""
 
@@ -158,6 +159,24 @@ class PhoenixClient:
         data = self._transport.decode(response)
         return SpanPage(tuple(_objects(data)), _cursor(data), len(response.content))
 
+    def span_ids_by_trace(self, project: Project) -> Iterator[dict[str, list[str]]]:
+        """Yield the ids of every trace's spans, a batch of traces at a time, oldest first."""
+        query: dict[str, str | int | Sequence[str]] = {
+            "include_spans": "true",
+            "order": "asc",
+            "limit": _TRACES_PER_PAGE,
+        }
+        while True:
+            page = self._transport.json("GET", f"/v1/projects/{project.id}/traces", query=query)
+            yield {
+                _text(trace, "trace_id"): [_text(span, "span_id") for span in _objects(trace, "spans")]
+                for trace in _objects(page)
+            }
+            cursor = _cursor(page)
+            if cursor is None:
+                return
+            query["cursor"] = cursor
+
     def add_spans(self, project: Project, spans: Sequence[Mapping[str, object]]) -> list[str]:
         """Queue spans for storing and return the ids of those that Phoenix had already.
 
@@ -233,18 +252,6 @@ class PhoenixClient:
         """
         body = {"data": [annotation.to_json(target) for annotation in annotations]}
         self._transport.send("POST", f"/v1/{target}_annotations", query={"sync": "true"}, body=body)
-
-    def delete_annotations(
-        self, project: Project, target: Target, *, name: str, identifier: str, kind: Kind
-    ) -> None:
-        """Delete every annotation of the project with this name, identifier and kind."""
-        query: Query = {
-            "name": name,
-            "identifier": identifier,
-            "annotator_kind": kind,
-            "delete_all": "true",
-        }
-        self._transport.send("DELETE", f"/v1/projects/{project.id}/{target}_annotations", query=query)
 
     def delete_stored(self, target: Target, stored: Sequence[StoredAnnotation]) -> None:
         """Delete these rows; the REST API cannot name single rows, so this is GraphQL.
