@@ -1,0 +1,160 @@
+"""One exchange with the model: a batch of claims out, for each of them a verdict or the problem back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from citespan.evaluators.judges.chat.batches import Batch, item_tokens, reply_tokens
+from citespan.evaluators.judges.chat.client import ChatClient
+from citespan.evaluators.judges.chat.faults import ChatFault
+from citespan.evaluators.judges.chat.options import ChatOptions
+from citespan.evaluators.judges.chat.prompt import (
+    PROMPT,
+    Item,
+    looks_like_instruction,
+    passage_keys,
+    render_document,
+)
+from citespan.evaluators.judges.chat.quotes import find_quote
+from citespan.evaluators.judges.chat.reply import Problem, ReplyVerdict, read_reply
+from citespan.evaluators.judges.judge import JudgeRequest
+from citespan.evaluators.verdicts import Label, Usage, Verdict
+
+__all__ = ["Outcome", "add_usage", "exchange"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came back for one claim."""
+
+    said: Verdict | Problem
+    """The verdict, or why there is none."""
+
+    usage: Usage | None
+    """Its share of what was spent; `None` if nothing was."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict with its cost; `unjudged` where there is a problem."""
+        said = self.said
+        made = Verdict.unjudged(said.rule, said.detail) if isinstance(said, Problem) else said
+        return made.model_copy(update={"usage": self.usage})
+
+
+def exchange(client: ChatClient, batch: Batch, options: ChatOptions) -> dict[int, Outcome]:
+    """Return what came back for each claim of the batch, by its place.
+
+    A batch that proves too large for the model, or that its filter stops, is halved until the rest gets its verdicts.
+    """
+    items = [item for _, item in batch.items]
+    if len(items) == 1 and (tokens := item_tokens(items[0], options)) > options.context_tokens:
+        detail = f"about {tokens} tokens, more than context_tokens={options.context_tokens}"
+        return _all(batch, Problem("too_long", detail, is_final=True), None)
+    messages = (
+        {"role": "system", "content": PROMPT.text},
+        {"role": "user", "content": render_document(items)},
+    )
+    try:
+        answer = client.ask(messages, reply_tokens=reply_tokens(len(items), options))
+    except ChatFault as fault:
+        if fault.kind.is_about_size and len(items) > 1:
+            first, second = (exchange(client, half, options) for half in batch.halves)
+            return _charged(first | second, fault.usage)
+        return _all(batch, Problem(fault.kind, str(fault), is_final=True), fault.usage)
+    keys = passage_keys(items)
+    found = {
+        place: Outcome(said if isinstance(said, Problem) else _read(said, item, keys), None)
+        for (place, item), said in zip(batch.items, read_reply(answer.text, len(items)), strict=True)
+    }
+    return _charged(found, answer.usage)
+
+
+def _read(said: ReplyVerdict, item: Item, keys: dict[str, str]) -> Verdict | Problem:
+    """Return the verdict if the passages hold its quote; `unsupported` leans on none."""
+    label, sent, own = Label(said.label), item.request, item.original
+    sent_at = _find_quote(sent, said, keys)
+    if sent_at is None and label is not Label.UNSUPPORTED:
+        return Problem("quote_not_found", f"the quote {said.quote!r} is in none of the claim's passages")
+    own_at = sent_at if own is sent else _find_quote(own, said, keys)
+    notes = [_sentence(said.reason) or f"The model says {label} and gives no reason."]
+    if sent_at is not None and own_at is None:
+        notes.append("(The quote leans on redacted text, so it is not shown.)")
+    if suspects := _suspects(own):
+        notes.append(
+            f"({suspects} holds text that reads like an instruction to a model; it was judged as data.)"
+        )
+    score = said.score
+    is_odd = score is not None and (label is Label.SUPPORTED) != (score >= 0.5)
+    return Verdict(
+        label=label,
+        score=score,
+        reason=" ".join(notes),
+        rule="chat",
+        evidence=None if own_at is None else own_at[1],
+        evidence_passage_id=None if own_at is None else own_at[0],
+        is_low_confidence=is_odd or bool(suspects),
+    )
+
+
+def _find_quote(request: JudgeRequest, said: ReplyVerdict, keys: dict[str, str]) -> tuple[str, str] | None:
+    """Return the id of the passage that holds the quote, and the quote as that passage has it."""
+    named_first = sorted(request.passages, key=lambda passage: keys.get(passage.text or "") != said.passage)
+    for passage in named_first:
+        found = find_quote(passage.text or "", said.quote)
+        if found is not None:
+            return passage.id, found
+    return None
+
+
+def _suspects(request: JudgeRequest) -> str:
+    suspects = [f"passage {p.id}" for p in request.passages if looks_like_instruction(p.text or "")]
+    if looks_like_instruction(request.claim):
+        suspects.insert(0, "the claim")
+    return ", ".join(suspects).capitalize() if len(suspects) == 1 else ", ".join(suspects)
+
+
+def _sentence(reason: str) -> str:
+    return " ".join(reason.split())
+
+
+def _all(batch: Batch, problem: Problem, usage: Usage | None) -> dict[int, Outcome]:
+    return _charged({place: Outcome(problem, None) for place, _ in batch.items}, usage)
+
+
+def _charged(outcomes: dict[int, Outcome], usage: Usage | None) -> dict[int, Outcome]:
+    """Return the outcomes with the call's cost shared among them: equal parts, the odd tokens on the first."""
+    if usage is None:
+        return outcomes
+    parts = _shares(usage, len(outcomes))
+    return {
+        place: replace(outcome, usage=add_usage(outcome.usage, part))
+        for (place, outcome), part in zip(outcomes.items(), parts, strict=True)
+    }
+
+
+def _shares(usage: Usage, count: int) -> Sequence[Usage]:
+    sent, sent_left = divmod(usage.prompt_tokens, count)
+    received, received_left = divmod(usage.completion_tokens, count)
+    return [
+        Usage(
+            prompt_tokens=sent + (n < sent_left),
+            completion_tokens=received + (n < received_left),
+            cost_usd=None if usage.cost_usd is None else usage.cost_usd / count,
+            is_estimated=usage.is_estimated,
+        )
+        for n in range(count)
+    ]
+
+
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Return the sum of two costs; a cost in dollars is unknown if either is."""
+    if first is None or second is None:
+        return first or second
+    is_priced = first.cost_usd is not None and second.cost_usd is not None
+    return Usage(
+        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
+        completion_tokens=first.completion_tokens + second.completion_tokens,
+        cost_usd=(first.cost_usd or 0.0) + (second.cost_usd or 0.0) if is_priced else None,
+        is_estimated=first.is_estimated or second.is_estimated,
+    )

@@ -1,0 +1,181 @@
+"""What can go wrong between this machine and a model, told apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import cast
+
+from citespan.evaluators.verdicts import Usage
+
+__all__ = ["ChatFault", "FaultKind", "read_fault"]
+
+
+class FaultKind(StrEnum):
+    """Why a call gave no answer; the machine-readable reason of the verdicts it would have made."""
+
+    AUTH = "auth"
+    """401 or 403: the key is missing, wrong or may not do this."""
+
+    NOT_FOUND = "not_found"
+    """404: no such model, or the base URL is wrong."""
+
+    QUOTA = "quota"
+    """The account has no credit left; waiting does not help."""
+
+    RATE_LIMITED = "rate_limited"
+    """429 after every retry, or the server asks for a longer wait than allowed."""
+
+    CONTEXT_LENGTH = "context_length"
+    """The request is longer than the model reads, or the server read only a part of it."""
+
+    CONTENT_FILTER = "content_filter"
+    """The provider refused the text, or the model refused to answer."""
+
+    REPLY_CUT = "reply_cut"
+    """The reply reached the token limit before it ended."""
+
+    REFUSED = "refused"
+    """Another 4xx, or a redirect."""
+
+    SERVER_ERROR = "server_error"
+    """5xx after every retry."""
+
+    BAD_REPLY = "bad_reply"
+    """A 200 that is not what the API promises, after every retry."""
+
+    TIMEOUT = "timeout"
+    """No answer in time, after every retry."""
+
+    UNREACHABLE = "unreachable"
+    """No connection, or it broke, after every retry."""
+
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    """The budget has no room for the call."""
+
+    CLOSED = "closed"
+    """The judge was closed while the call waited."""
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same call may do better later."""
+        return self in _PASSING
+
+    @property
+    def is_about_size(self) -> bool:
+        """Whether fewer claims in a call may do better."""
+        return self in (FaultKind.CONTEXT_LENGTH, FaultKind.CONTENT_FILTER, FaultKind.REPLY_CUT)
+
+
+_PASSING = frozenset(
+    {
+        FaultKind.RATE_LIMITED,
+        FaultKind.SERVER_ERROR,
+        FaultKind.BAD_REPLY,
+        FaultKind.TIMEOUT,
+        FaultKind.UNREACHABLE,
+    }
+)
+
+
+class ChatFault(Exception):
+    """A call that gave no answer.
+
+    Attributes:
+        kind: Why.
+        status: HTTP status, or `None` when there was no answer.
+        wait_seconds: How long the server asks to wait, if it does.
+        usage: What the call cost, where an answer came with the fault.
+    """
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        detail: str,
+        *,
+        status: int | None = None,
+        wait_seconds: float | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.status = status
+        self.wait_seconds = wait_seconds
+        self.usage = usage
+
+    def with_usage(self, usage: Usage) -> ChatFault:
+        """Return the fault of an answer that cost this much."""
+        return ChatFault(self.kind, str(self), status=self.status, usage=usage)
+
+    def after_asking(self, wait_seconds: float) -> ChatFault:
+        """Return the fault of a call that is given up because its next try is too far off."""
+        asked = "the server asked to wait" if self.wait_seconds is not None else "the next try would wait"
+        return ChatFault(self.kind, f"{self}; {asked} {wait_seconds:.0f} s", status=self.status)
+
+    def without(self, secrets: Sequence[str]) -> ChatFault:
+        """Return the fault with every secret hidden: some servers repeat the key in what they say."""
+        detail = str(self)
+        for secret in secrets:
+            detail = detail.replace(secret, "***")
+        return ChatFault(self.kind, detail, status=self.status, wait_seconds=self.wait_seconds)
+
+
+_CONTEXT = re.compile(
+    r"context[ _-]?(length|window|size)|maximum context|max_model_len|too many tokens"
+    r"|(prompt|input|request|message)s? (is|are) too (long|large)|exceeds? the (maximum|available|model)"
+    r"|reduce the length",
+    re.IGNORECASE,
+)
+_FILTER = re.compile(r"content[ _-]?(filter|management|policy)|safety|moderation|blocked", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance|out of credits?", re.IGNORECASE
+)
+
+_BY_STATUS = {
+    401: FaultKind.AUTH,
+    402: FaultKind.QUOTA,
+    403: FaultKind.AUTH,
+    404: FaultKind.NOT_FOUND,
+    408: FaultKind.TIMEOUT,
+    413: FaultKind.CONTEXT_LENGTH,
+    425: FaultKind.SERVER_ERROR,
+    429: FaultKind.RATE_LIMITED,
+}
+
+
+def read_fault(status: int, content: bytes, *, wait_seconds: float | None = None) -> ChatFault:
+    """Return the fault that an HTTP status other than 200 and its body mean, whoever the provider is."""
+    message = _message(content)
+    detail = f"HTTP {status}" + (f": {message}" if message else "")
+    kind = _BY_STATUS.get(status, FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED)
+    if kind is FaultKind.RATE_LIMITED and _QUOTA.search(message):
+        kind = FaultKind.QUOTA
+    elif status == 400 or status == 422 or status >= 500:
+        if _CONTEXT.search(message):
+            kind = FaultKind.CONTEXT_LENGTH
+        elif status < 500 and _FILTER.search(message):
+            kind = FaultKind.CONTENT_FILTER
+    return ChatFault(kind, detail, status=status, wait_seconds=wait_seconds)
+
+
+def _message(content: bytes, limit: int = 400) -> str:
+    """Return the error's code and message on one line, whichever of the usual shapes it has."""
+    text = content[:20_000].decode("utf-8", errors="replace")
+    try:
+        body: object = json.loads(text)
+    except ValueError:
+        body = text
+    if isinstance(body, list) and body:
+        body = cast("list[object]", body)[0]
+    if isinstance(body, dict):
+        held = cast("Mapping[str, object]", body)
+        error = held.get("error", held.get("detail", held))
+        if isinstance(error, dict):
+            fields = cast("Mapping[str, object]", error)
+            found = [fields.get(name) for name in ("code", "type", "param", "message", "status")]
+            error = " ".join(str(value) for value in found if value not in (None, ""))
+        text = error if isinstance(error, str) else json.dumps(error)
+    plain = " ".join(text.split())
+    return plain if len(plain) <= limit else f"{plain[:limit]} …"

@@ -1,0 +1,148 @@
+"""The prompt: instructions from a versioned file, and the material as one JSON document.
+
+Claims, passages and questions travel as JSON strings, so no text can leave its field: what ends a string is escaped.
+Text that a server's chat template might read as a control token (`<|im_end|>`, `[INST]`) is escaped as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from citespan.evaluators.judges.judge import JudgeRequest
+from citespan.tracer.text import clean_text
+
+__all__ = [
+    "PROMPT",
+    "Item",
+    "Prompt",
+    "estimate_tokens",
+    "looks_like_instruction",
+    "passage_keys",
+    "render_document",
+]
+
+PROMPT_FILE = "judge-1.md"
+"""The file under `prompts/` that instructs the model; a changed text is a new file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The instructions that go before the material."""
+
+    text: str
+    """Sent as the system message."""
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the text: part of the judge's fingerprint."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def _load() -> Prompt:
+    folder = resources.files("citespan.evaluators.judges.chat").joinpath("prompts")
+    return Prompt(folder.joinpath(PROMPT_FILE).read_text(encoding="utf-8"))
+
+
+PROMPT = _load()
+"""The instructions of this version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One request as it is sent: after redaction, with what went wrong before if it is asked again."""
+
+    request: JudgeRequest
+    """The request, its texts redacted: this is what is sent."""
+
+    original: JudgeRequest
+    """The request as it came: the evidence is quoted from it."""
+
+    problem: str = ""
+    """Why an earlier answer could not be used; empty the first time."""
+
+
+_CONTROL = re.compile(
+    "[<>\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+    r"|\[(?=/?[A-Z_]{2,}\])"
+)
+"""Control characters, invisible and direction marks, angle brackets, and the bracket that opens `[INST]`."""
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def _string(text: str) -> str:
+    return _CONTROL.sub(_escape, json.dumps(clean_text(text), ensure_ascii=False))
+
+
+def render_document(items: Sequence[Item]) -> str:
+    """Return the JSON document of these items: each distinct passage once, claims numbered from 1.
+
+    The layout is the same whatever the texts hold; a test reads it back and compares.
+    """
+    keys = passage_keys(items)
+    lines = ['{"question": ' + _string(items[0].request.question) + "," if items[0].request.question else "{"]
+    lines.append('"passages": {')
+    lines.append(",\n".join(f'"{key}": {_string(text)}' for text, key in keys.items()))
+    lines.append('},\n"claims": [')
+    lines.append(",\n".join(_claim(n, item, keys) for n, item in enumerate(items, start=1)))
+    lines.append("]}")
+    return "\n".join(lines)
+
+
+def passage_keys(items: Sequence[Item]) -> dict[str, str]:
+    """Return the key of each distinct passage text: `p1`, `p2` ... in order of first use, never the run's own ids."""
+    texts = dict.fromkeys(passage.text or "" for item in items for passage in item.request.passages)
+    return {text: f"p{n}" for n, text in enumerate(texts, start=1)}
+
+
+def _claim(n: int, item: Item, keys: dict[str, str]) -> str:
+    request = item.request
+    shown = ", ".join(f'"{keys[passage.text or ""]}"' for passage in request.passages)
+    fields = [f'"n": {n}', f'"passages": [{shown}]', f'"claim": {_string(request.claim)}']
+    if request.sentence and request.sentence != request.claim:
+        fields.append(f'"sentence": {_string(request.sentence)}')
+    if item.problem:
+        fields.append(f'"problem": {_string(item.problem)}')
+    return "{" + ", ".join(fields) + "}"
+
+
+BYTES_PER_TOKEN = 3
+"""UTF-8 bytes per token, low on purpose: English has about 4, other scripts about 3, so estimates err upwards."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Return how many tokens `text` takes at most, as a rule of thumb."""
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+
+
+_INSTRUCTION = re.compile(
+    r"""
+      \b(ignore|disregard|forget|override)\b.{0,40}\b(instructions?|prompts?|rules|guidelines|above|previous|prior)\b
+    | \b(ignoriere|vergiss|ignorez|oubliez|ignora|olvida|ignorar|ignore)\b.{0,40}\b(anweisung|instru|istruzion)
+    | 忽略.{0,12}(指令|指示|提示)|以前の指示を無視|игнорируй.{0,20}инструкц
+    | \b(you\ are\ now|act\ as|pretend\ to\ be|from\ now\ on\ you)\b.{0,60}
+    | \b(system|developer)\ (prompt|message|instructions?)\b
+    | \b(answer|respond|reply|return|output|label|mark|rate|classify|judge)\b.{0,40}\b(as\s+)?["'“”‘’`*]?
+      (supported|entailed|contradicted|unsupported|true|verified|correct)\b["'“”‘’`*]?
+    | ^\s*(system|assistant|developer|user)\s*:
+    | <\|?\s*/?\s*(im_start|im_end|system|assistant|user|start_header_id|eot_id|endoftext|passages?)\b
+    | \[/?(INST|SYSTEM|SYS|TOOL_CALLS)\]
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+
+
+def looks_like_instruction(text: str) -> bool:
+    """Return whether `text` holds words that address a model: a reason for a person to look, never for a label."""
+    return _INSTRUCTION.search(text) is not None
