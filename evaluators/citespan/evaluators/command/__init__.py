@@ -68,14 +68,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except CitespanError as error:
         code = _fail(str(error), error.exit_code)
     except typer.TyperException as error:
-        code = _fail(error.format_message(), error.exit_code)
+        code = _fail(_usage(error), error.exit_code)
     except KeyboardInterrupt:
         code = INTERRUPTED
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _usage(error: typer.TyperException) -> str:
+    """Return what is wrong with the arguments and where help is; nothing if the help was printed instead."""
+    message = error.format_message().rstrip(".")
+    context: object = getattr(error, "ctx", None)
+    command = getattr(context, "command_path", "citespan")
+    return f"{message}: see {command} --help" if message else ""
+
+
 def _fail(message: str, exit_code: int) -> int:
     from citespan.evaluators.command.terminal import Terminal
 
-    Terminal().say(f"citespan: {message}", style="red")
+    if message:
+        Terminal().say(f"citespan: {message}", style="red")
     return exit_code

@@ -10,7 +10,7 @@ from typing import Self
 from citespan.evaluators.command.gates import Gate, GateResult, check_gates
 from citespan.evaluators.command.labels import has_finding, print_run
 from citespan.evaluators.command.parameters import Show
-from citespan.evaluators.command.terminal import Terminal
+from citespan.evaluators.command.terminal import Terminal, uninterrupted
 from citespan.evaluators.errors import CitespanError, UsageError
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.labeltable import LabelRow, TableRun, rows_of
@@ -72,10 +72,8 @@ class Results:
 
     def add(self, evaluation: Evaluation, *, url: str | None = None) -> None:
         """Take one evaluation: into the table, onto the screen, into the measures."""
-        rows = rows_of(evaluation, url=url)
-        if self._table is not None:
-            self._table.write(rows)
         run = evaluation.run_to_dict() if self._terminal.as_json else {}
+        rows = rows_of(evaluation, url=url)
         self._take(rows, evaluation.measures, run if url is None else {**run, "url": url})
 
     def add_tabled(self, run: TableRun) -> None:
@@ -89,13 +87,16 @@ class Results:
     def _take(
         self, rows: Sequence[LabelRow], measures: Mapping[str, Ratio], run: Mapping[str, object]
     ) -> None:
-        self._tally.add(rows, measures)
-        if self._terminal.as_json:
-            self._terminal.write_json(",\n" if self._taken else '{"schema": 1, "runs": [\n')
-            self._terminal.write_json(self._terminal.dump(run))
-        else:
-            self._print(rows, measures)
-        self._taken += 1
+        with uninterrupted():
+            if self._table is not None:
+                self._table.write(rows)
+            self._tally.add(rows, measures)
+            if self._terminal.as_json:
+                self._terminal.write_json(",\n" if self._taken else '{"schema": 1, "runs": [\n')
+                self._terminal.write_json(self._terminal.dump(run))
+            else:
+                self._print(rows, measures)
+            self._taken += 1
 
     def set_aside(self, reason: str) -> None:
         """Note something that could not be evaluated; the command then ends with exit code 4."""

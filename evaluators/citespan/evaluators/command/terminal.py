@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Never
@@ -12,7 +14,7 @@ from typing import Never
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Terminal", "printable"]
+__all__ = ["Terminal", "printable", "uninterrupted"]
 
 BROKEN_PIPE = 141
 """Exit code when the reader of stdout has gone: 128 + SIGPIPE, as for other commands in a pipe."""
@@ -23,6 +25,22 @@ _CONTROLS = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(
 def printable(text: str) -> str:
     """Return `text` without control characters: an answer must not be able to drive the reader's terminal."""
     return text.translate(_CONTROLS)
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Let the block end before Ctrl-C is heard, so that an interrupt never leaves half a record behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
 class _PipeConsole(Console):
