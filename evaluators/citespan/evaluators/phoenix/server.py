@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -84,7 +84,7 @@ class PhoenixServer:
             UsageError: Phoenix is not installed, or the port is taken.
             Unavailable: It stopped or did not answer in time; the message ends with its log.
         """
-        if importlib.util.find_spec("phoenix.server") is None:
+        if not _is_installed():
             raise UsageError('the Phoenix server is not installed: pip install "citespan[phoenix]"')
         if _is_taken(self.host, self.port):
             raise UsageError(f"port {self.port} on {self.host} is taken: choose another with --port")
@@ -167,6 +167,15 @@ class PhoenixServer:
         lines = self.log_path.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
         tail = "\n".join(f"    {line}" for line in lines) or "    (empty)"
         return Unavailable(f"Phoenix at {self.url} {what}; the end of {self.log_path}:\n{tail}", url=self.url)
+
+
+def _is_installed() -> bool:
+    """Return whether the server is there; looking for its module would import half of it."""
+    try:
+        distribution("arize-phoenix")
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _free_port(host: str) -> int:
