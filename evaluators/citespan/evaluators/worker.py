@@ -84,6 +84,7 @@ def run_pass(
     *,
     annotator: Annotator | None = None,
     options: EvaluateOptions = DEFAULT_OPTIONS,
+    show_unchanged: bool = False,
     on_run: Callable[[EvaluatedRun], None] | None = None,
     on_progress: Callable[[PassSummary], None] | None = None,
 ) -> PassSummary:
@@ -96,6 +97,8 @@ def run_pass(
         judge: A judge, or its name in the registry.
         annotator: Writes the evaluations back and tells what is done already; without one nothing is written.
         options: How to evaluate.
+        show_unchanged: Whether runs that are done are judged again for `on_run`, though not written again:
+            a label table is of every run.
         on_run: Called with every run evaluated, after it was written.
         on_progress: Called after each batch with the summary so far.
 
@@ -105,7 +108,7 @@ def run_pass(
         InputError: The source's file cannot be read.
     """
     judge = load_judge(judge) if isinstance(judge, str) else judge
-    evaluation_pass = _Pass(judge, annotator, options, on_run)
+    evaluation_pass = _Pass(judge, annotator, options, show_unchanged, on_run)
     for batch in _batches(source.traces(), evaluation_pass.read):
         evaluation_pass.work(batch)
         if on_progress is not None:
@@ -133,6 +136,7 @@ class _Pass:
     judge: Judge
     annotator: Annotator | None
     options: EvaluateOptions
+    show_unchanged: bool
     on_run: Callable[[EvaluatedRun], None] | None
     summary: PassSummary = field(default_factory=PassSummary)
 
@@ -148,8 +152,11 @@ class _Pass:
     def work(self, batch: Sequence[_ReadTrace]) -> None:
         """Judge and write one batch."""
         with_runs = [read for read in batch if read.runs]
-        evaluated = [(read.trace.url, self._evaluate(read)) for read in self._changed(with_runs)]
-        self._write([trace for _, trace in evaluated if trace is not None])
+        changed = self._changed(with_runs)
+        shown = with_runs if self.show_unchanged else changed
+        evaluated = [(read.trace.url, self._evaluate(read)) for read in shown]
+        to_write = {read.trace.trace_id for read in changed}
+        self._write([trace for _, trace in evaluated if trace is not None and trace.trace_id in to_write])
         for url, trace in evaluated:
             for evaluation in () if trace is None else trace.evaluations:
                 self._count(evaluation, url)
