@@ -6,7 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -34,7 +34,7 @@ from citespan.evaluators.sources.phoenix import PhoenixSource
 from citespan.evaluators.worker import PassSummary, run_pass
 from citespan.tracer import Passage, Redaction, run
 from citespan.tracer.settings import read_settings
-from citespan.tracer.tracing import adopt, set_tracing
+from citespan.tracer.tracing import active_tracing, adopt, set_tracing
 
 _T = TypeVar("_T")
 
@@ -200,10 +200,17 @@ def recording(connection: Connection, project: str, redaction: Redaction | None 
     )
     exporter = OTLPSpanExporter(endpoint=f"{connection.base_url}/v1/traces", headers=dict(connection.headers))
     provider.add_span_processor(SimpleSpanProcessor(exporter))
+    before = active_tracing()
     set_tracing(adopt(provider, redaction or Redaction(), read_settings()))
     yield
-    set_tracing(None)
+    set_tracing(before)
     provider.shutdown()
+
+
+@pytest.fixture
+def recording_to(connection: Connection) -> Callable[[str, Redaction], AbstractContextManager[None]]:
+    """Record into a project under redaction rules."""
+    return lambda project, redaction: recording(connection, project, redaction)
 
 
 @pytest.fixture(scope="session")
