@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from citespan.tracer.citations import Citation
+from citespan.tracer.faults import log_fault
 from citespan.tracer.passages import Passage
 from citespan.tracer.text import clean_text
 
@@ -23,7 +24,7 @@ _URL_KEYS = ("url", "link", "uri", "source", "source_url", "href")
 
 
 def as_passages(items: Iterable[object], labels: Sequence[object] | str | None = None) -> list[Passage]:
-    """Return one passage per item.
+    """Return one passage per item; one that cannot be read has neither id nor text, and keeps its place.
 
     Args:
         items: Passages, dicts, strings, LangChain or Haystack documents, LlamaIndex nodes (with or without
@@ -32,19 +33,12 @@ def as_passages(items: Iterable[object], labels: Sequence[object] | str | None =
             them from 1; `None` keeps those the items carry.
 
     Raises:
-        TypeError: An item has none of the known shapes.
-        ValueError: There are fewer or more labels than items.
+        TypeError: `items` is one text or dict.
     """
     if isinstance(items, str | bytes | Mapping):
         raise TypeError("passages are one text or dict: expected a list of passages")
-    passages = [as_passage(item) for item in items]
-    if labels is None:
-        return passages
-    if isinstance(labels, str):
-        labels = [labels.format(n=n) for n in range(1, len(passages) + 1)]
-    if len(labels) != len(passages):
-        raise ValueError(f"{len(labels)} labels for {len(passages)} passages: expected one for each")
-    return [replace(passage, label=str(label)) for passage, label in zip(passages, labels, strict=True)]
+    passages = [item if isinstance(item, Passage) else _read(item) for item in items]
+    return passages if labels is None else _labelled(passages, labels)
 
 
 def number_passages(items: Iterable[object], start: int = 1, form: str = "{n}") -> list[Passage]:
@@ -56,10 +50,27 @@ def number_passages(items: Iterable[object], start: int = 1, form: str = "{n}") 
         form: The label, with `{n}` for the number: `"P{n}"` gives `P1`, `P2`.
 
     Raises:
-        TypeError: An item has none of the known shapes.
+        TypeError: `items` is one text or dict.
     """
-    passages = as_passages(items)
-    return [replace(p, label=form.format(n=n)) for n, p in enumerate(passages, start)]
+    return [replace(p, label=form.format(n=n)) for n, p in enumerate(as_passages(items), start)]
+
+
+def _read(item: object) -> Passage:
+    try:
+        return as_passage(item)
+    except Exception as fault:  # an item of the host's may do anything when it is read
+        log_fault("reading a passage", fault)
+        return Passage(id="", text=None)
+
+
+def _labelled(passages: list[Passage], labels: Sequence[object] | str) -> list[Passage]:
+    if isinstance(labels, str):
+        labels = [labels.format(n=n) for n in range(1, len(passages) + 1)]
+    if len(labels) != len(passages):
+        mismatch = ValueError(f"{len(labels)} labels for {len(passages)} passages: expected one for each")
+        log_fault("labelling passages", mismatch)
+        return passages
+    return [replace(passage, label=str(label)) for passage, label in zip(passages, labels, strict=True)]
 
 
 def as_passage(item: object) -> Passage:

@@ -18,13 +18,13 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from citespan.tracer.adapt import as_citation, as_passages
-from citespan.tracer.attributes import RUN, RunRecord
+from citespan.tracer.attributes import RUN, write_record
 from citespan.tracer.citations import Citation
-from citespan.tracer.faults import guarded, log_fault, warn_once
-from citespan.tracer.passage_log import PassageLog, recorded_passages
-from citespan.tracer.redaction import Redaction, common_length, redact
+from citespan.tracer.faults import log_fault, warn_once
+from citespan.tracer.passage_log import PassageLog, redacted_passages
+from citespan.tracer.redaction import Redaction, Rule, common_length, redact
 from citespan.tracer.spans import SpanBlock, base_context, now, record_error, run_in, with_run
-from citespan.tracer.steps import Generation, Prompt, Retrieval
+from citespan.tracer.steps import Generation, Prompt, Retrieval, record_retrieval
 from citespan.tracer.text import clean_text
 from citespan.tracer.tracing import Tracing, active_tracing
 
@@ -118,7 +118,6 @@ class Run:
         """Whether anything is recorded: the trace is sampled and the run is not finished."""
         return self.span.is_recording()
 
-    @guarded(lambda: None)
     def retrieved(
         self, passages: Passages, *, query: str | None = None, labels: Labels | None = None
     ) -> None:
@@ -129,19 +128,24 @@ class Run:
             query: What was searched for, where it is not the question.
             labels: The labels the passages are shown to the model under, where they do not carry them.
         """
-        if self.is_recording:
-            entries = self.log.retrieve(as_passages(passages, labels))
-            Retrieval(self, "retrieval", query).record(entries)
+        try:
+            if self.is_recording:
+                entries = self.log.retrieve(as_passages(passages, labels))
+                record_retrieval(self, "retrieval", query, entries)
+        except Exception as fault:
+            log_fault("Run.retrieved", fault)
 
-    @guarded(lambda: None)
     def shown(self, passages: Passages, *, labels: Labels | None = None) -> None:
         """Say which passages the prompt holds, in order, where that is not simply what was retrieved.
 
         After a reranker or a cut, markers such as `[2]` refer to this order and these labels.
         Texts that no retrieval recorded are recorded here. The last call counts.
         """
-        if self.is_recording and (unrecorded := self.log.show(as_passages(passages, labels))):
-            Retrieval(self, "shown", None).record(unrecorded)
+        try:
+            if self.is_recording and (unrecorded := self.log.show(as_passages(passages, labels))):
+                record_retrieval(self, "shown", None, unrecorded)
+        except Exception as fault:
+            log_fault("Run.shown", fault)
 
     def retrieval(self, query: str | None = None, *, name: str = "retrieval") -> Retrieval:
         """Return a `with` block round a retrieval, which records its time too."""
@@ -165,7 +169,6 @@ class Run:
         """
         return Generation(self, name, model=model, provider=provider, prompt=prompt)
 
-    @guarded(lambda: None)
     def answer(self, text: str, citations: Citations = ()) -> None:
         """Record the answer; the last call counts.
 
@@ -175,17 +178,20 @@ class Run:
         """
         if self._outer is not None:
             self._outer.answer(text, citations)
-        elif self.is_recording:
-            self._answer = clean_text(text)
-            self._is_answer_said = True
-            self._citations = tuple(as_citation(citation) for citation in citations)
+            return
+        try:
+            if self.is_recording:
+                self._answer = clean_text(text)
+                self._is_answer_said = True
+                self._citations = tuple([as_citation(citation) for citation in citations])
+        except Exception as fault:
+            log_fault("Run.answer", fault)
 
-    @guarded(lambda: None)
     def answer_chunk(self, text: str) -> None:
         """Record the next part of a streamed answer; `answer()` replaces what the parts make."""
         if self._outer is not None:
             self._outer.answer_chunk(text)
-        elif self.is_recording:
+        else:
             self._chunks.append(text)
 
     def returned(self, text: str, *, is_cut: bool = False) -> None:
@@ -201,7 +207,6 @@ class Run:
             self._answer = clean_text(text)
             self._is_answer_cut = is_cut
 
-    @guarded(lambda: None)
     def finish(self, error: BaseException | None = None) -> None:
         """Write everything and end the run's span; later calls, and those inside another run, do nothing.
 
@@ -215,8 +220,11 @@ class Run:
                 if error is not None:
                     record_error(self.span, error, hides_text=self.tracing.redaction.is_active)
                 self.span.set_attributes(self._final_attributes())
+        except Exception as fault:
+            log_fault("Run.finish", fault)
         finally:
             self.is_finished = True
+            self.context = self.parent_context  # the context holds the run: left alone, a cycle
             self.span.end(now(self.tracing))
 
     @contextmanager
@@ -251,6 +259,8 @@ class Run:
             None if metadata is None else json.dumps(dict(metadata), ensure_ascii=False, default=str),
             None if tags is None else [clean_text(tag) for tag in tags],
         )
+        if not self.parent_context and given == (None, None, None, None):
+            return
         for key, value in zip(_IDENTITY, given, strict=True):
             if value is None:
                 inherited = self.parent_context.get(key)
@@ -265,25 +275,27 @@ class Run:
     def _final_attributes(self) -> dict[str, str | list[str]]:
         redaction = self.tracing.redaction
         attributes = self._identity
-        passages, hidden, cut = recorded_passages(self.log.shown)
+        passages = self.log.shown
+        notes = _Notes(*redacted_passages(passages)) if redaction.is_active else _Notes([], [])
         if self._question is not None:
-            question = redact(redaction.question, clean_text(self._question))
-            attributes[SpanAttributes.INPUT_VALUE] = question.text
-            _note("question", hidden if question.is_hidden else cut if question.is_cut else None)
+            question = notes.recorded(redaction.question, clean_text(self._question), "question")
+            attributes[SpanAttributes.INPUT_VALUE] = question
         citations = self._citations
-        answer = (
-            clean_text("".join(self._chunks)) if self._chunks and not self._is_answer_said else self._answer
-        )
+        answer = self._final_answer()
         if answer is not None:
-            recorded = redact(redaction.answer, answer)
-            attributes[SpanAttributes.OUTPUT_VALUE] = recorded.text
-            is_cut = recorded.is_cut or self._is_answer_cut
-            _note("answer", hidden if recorded.is_hidden else cut if is_cut else None)
-            citations = _within(citations, common_length(answer, recorded.text), redaction)
-        record = RunRecord(passages, len(passages), citations, tuple(hidden), tuple(cut))
-        attributes[RUN] = record.to_json()
+            recorded = notes.recorded(redaction.answer, answer, "answer", is_cut=self._is_answer_cut)
+            attributes[SpanAttributes.OUTPUT_VALUE] = recorded
+            citations = _within(citations, common_length(answer, recorded), redaction) if citations else ()
+        attributes[RUN] = write_record(
+            passages, passage_count=len(passages), citations=citations, hidden=notes.hidden, cut=notes.cut
+        )
         attributes[SpanAttributes.OPENINFERENCE_SPAN_KIND] = _CHAIN
         return attributes
+
+    def _final_answer(self) -> str | None:
+        if self._chunks and not self._is_answer_said:
+            return clean_text("".join(self._chunks))
+        return self._answer
 
 
 def start_run(
@@ -352,15 +364,27 @@ def _current_or_warn(name: str) -> Run | None:
     return run
 
 
-def _note(name: str, notes: list[str] | None) -> None:
-    if notes is not None:
-        notes.insert(0, name)
+class _Notes:
+    """What redaction hid and cut, for the record."""
+
+    __slots__ = ("cut", "hidden")
+
+    def __init__(self, hidden: list[str], cut: list[str]) -> None:
+        self.hidden = hidden
+        self.cut = cut
+
+    def recorded(self, rule: Rule | None, text: str, name: str, *, is_cut: bool = False) -> str:
+        """Return what is recorded of `text`, and note what that leaves out."""
+        made = None if rule is None else redact(rule, text)
+        if made is not None and made.is_hidden:
+            self.hidden.append(name)
+        elif is_cut or (made is not None and made.is_cut):
+            self.cut.append(name)
+        return text if made is None else made.text
 
 
 def _within(citations: tuple[Citation, ...], length: int, redaction: Redaction) -> tuple[Citation, ...]:
     """Return the citations without ranges that no longer fit what is recorded of the answer."""
-    if not citations:
-        return citations
     return tuple(
         Citation(
             passage_id=citation.passage_id,

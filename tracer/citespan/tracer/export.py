@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter
 
 from citespan.tracer.errors import ConfigurationError
 from citespan.tracer.faults import warn_once
-from citespan.tracer.outbox import MAX_BYTES, Outbox
+from citespan.tracer.outbox import Outbox, OutboxLimits
 from citespan.tracer.redaction import Redaction
 from citespan.tracer.settings import GRPC, HTTP, TracerSettings, protocol_for, read_settings, traces_url
 from citespan.tracer.tracing import Tracing, add_processor, adopt, set_tracing
@@ -23,7 +23,6 @@ from citespan.tracer.tracing import Tracing, add_processor, adopt, set_tracing
 __all__ = ["configure", "shutdown"]
 
 _GRPC_MESSAGE_BYTES = 3 * 1024 * 1024
-_HTTP_MESSAGE_BYTES = 24 * 1024 * 1024
 
 
 def configure(
@@ -35,7 +34,7 @@ def configure(
     protocol: str | None = None,
     redaction: Redaction | None = None,
     batch: bool = True,
-    max_waiting_bytes: int = MAX_BYTES,
+    max_waiting_bytes: int = 64 * 1024 * 1024,
     exporter: SpanExporter | None = None,
 ) -> Tracing:
     """Send recorded runs to Phoenix, or to any OpenTelemetry collector.
@@ -76,8 +75,7 @@ def configure(
             exporter = exporter or _otlp_exporter(settings)
             processor: SpanProcessor = SimpleSpanProcessor(exporter)
             if batch:
-                size = _GRPC_MESSAGE_BYTES if settings.protocol == GRPC else _HTTP_MESSAGE_BYTES
-                processor = Outbox(exporter, max_bytes=max_waiting_bytes, max_message_bytes=size)
+                processor = Outbox(exporter, _limits(settings, max_waiting_bytes))
             _route_to(provider, processor)
         else:
             _route.send_to(None)
@@ -107,8 +105,7 @@ class _Route(SpanProcessor):
             former.shutdown()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        if (target := self._target) is not None:
-            target.on_start(span, parent_context)
+        """Do nothing: what is exported has ended."""
 
     def on_end(self, span: ReadableSpan) -> None:
         if (target := self._target) is not None:
@@ -158,6 +155,16 @@ def _provider(settings: TracerSettings) -> tuple[TracerProvider, bool]:
     )
     trace.set_tracer_provider(_own_provider)
     return _own_provider, True
+
+
+def _limits(settings: TracerSettings, waiting_bytes: int) -> OutboxLimits:
+    limits = OutboxLimits(
+        waiting_spans=settings.waiting_spans,
+        waiting_bytes=waiting_bytes,
+        message_spans=settings.message_spans,
+        delay_seconds=settings.delay_seconds,
+    )
+    return replace(limits, message_bytes=_GRPC_MESSAGE_BYTES) if settings.protocol == GRPC else limits
 
 
 def _settings(

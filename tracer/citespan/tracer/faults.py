@@ -6,39 +6,15 @@ full disk. Under pytest, or with `CITESPAN_INTERNAL_ERRORS=raise`, the error is 
 
 from __future__ import annotations
 
-import functools
 import logging
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
 
 from citespan.tracer.settings import raises_internal_errors
 
-__all__ = ["guarded", "log_fault", "warn_once"]
+__all__ = ["forget_faults", "log_fault", "warn_once"]
 
 logger = logging.getLogger("citespan.tracer")
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-_D = TypeVar("_D")
-
 _logged: set[str] = set()
-
-
-def guarded(default: Callable[[], _D]) -> Callable[[Callable[_P, _T]], Callable[_P, _T | _D]]:
-    """Return a decorator under which a failing call is logged and returns `default()`."""
-
-    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T | _D]:
-        @functools.wraps(function)
-        def call(*args: _P.args, **kwargs: _P.kwargs) -> _T | _D:
-            try:
-                return function(*args, **kwargs)
-            except Exception as error:
-                log_fault(function.__qualname__, error)
-                return default()
-
-        return call
-
-    return decorate
 
 
 def log_fault(where: str, error: Exception) -> None:

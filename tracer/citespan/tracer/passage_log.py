@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from openinference.semconv.trace import DocumentAttributes, SpanAttributes
 
-from citespan.tracer.attributes import RecordedPassage
 from citespan.tracer.passages import Passage
-from citespan.tracer.redaction import Redacted, Rule, redact
+from citespan.tracer.redaction import Rule, redact
 from citespan.tracer.text import clean_text
 
-__all__ = ["LoggedPassage", "PassageLog", "document_attributes", "recorded_passages"]
+__all__ = ["LoggedPassage", "PassageLog", "document_attributes", "redacted_passages"]
 
 
 @dataclass(slots=True)
@@ -28,13 +27,31 @@ class LoggedPassage:
     """The label the model was shown for it."""
 
     sha256: str | None
-    """Hash of the original text; `None` where there was none."""
+    """Hash of the original text; `None` where there was none, or redaction keeps it out."""
 
-    passage: Passage
-    """What the app gave."""
+    title: str | None
+    """Title; `None` also where the text is hidden."""
 
-    recorded: Redacted | None
-    """The text after redaction; `None` where there was none."""
+    url: str | None
+    """Where it can be read in full."""
+
+    text: str | None
+    """What is recorded of the text; `None` where there was none."""
+
+    score: float | None
+    """Retrieval score in the retriever's own unit."""
+
+    metadata: Mapping[str, object] | None
+    """What else the retriever said; `None` also where the text is hidden."""
+
+    identity: str | None
+    """Hash of the original text, to know the passage again; never recorded."""
+
+    is_hidden: bool = False
+    """Whether nothing of the text can be read."""
+
+    is_cut: bool = False
+    """Whether it can be read, but not as it was."""
 
 
 class PassageLog:
@@ -52,7 +69,7 @@ class PassageLog:
 
     def retrieve(self, passages: Iterable[Passage]) -> list[LoggedPassage]:
         """Add what one retrieval returned; a passage that came before keeps its entry."""
-        return [self._entry(passage) for passage in passages]
+        return [self._place(_logged(passage, self._rule)) for passage in passages]
 
     def show(self, passages: Iterable[Passage]) -> list[LoggedPassage]:
         """Say which passages the prompt holds, in order, and return those that no retrieval recorded."""
@@ -65,35 +82,34 @@ class PassageLog:
         """The passages in the order shown: as said, else as retrieved."""
         return self._retrieved if self._shown is None else self._shown
 
-    def _entry(self, passage: Passage) -> LoggedPassage:
-        text, sha256 = _hashed(passage)
-        label = passage.label
-        known = self._by_id.get(passage.id) if passage.id else None
-        if known is not None and known.sha256 == sha256 and (label is None or known.label in (None, label)):
-            known.label = label if known.label is None else known.label
-            return known
-        key = (passage.id, sha256, label)
-        if (known := self._by_text.get(key)) is not None:
-            return known
-        entry = LoggedPassage(
-            id=self._new_id(passage.id, sha256),
-            label=None if label is None else clean_text(label),
-            sha256=sha256,
-            passage=passage,
-            recorded=None if text is None else redact(self._rule, text),
-        )
-        self._by_id[entry.id] = self._by_text[key] = entry
+    def _place(self, entry: LoggedPassage) -> LoggedPassage:
+        """Return the entry that the passage has in this run: a new one, or the one it already had."""
+        known = self._by_id.get(entry.id)
+        if known is None and entry.id:
+            self._by_id[entry.id] = entry
+            self._retrieved.append(entry)
+            return entry
+        if known is not None and known.identity == entry.identity:
+            if known.label is None:
+                known.label = entry.label
+            if entry.label in (None, known.label):
+                return known
+        key = (entry.id, entry.identity, entry.label)
+        if (again := self._by_text.get(key)) is not None:
+            return again
+        entry.id = self._new_id(entry)
+        self._by_text[key] = self._by_id[entry.id] = entry
         self._retrieved.append(entry)
         return entry
 
-    def _new_id(self, given: str, sha256: str | None) -> str:
+    def _new_id(self, entry: LoggedPassage) -> str:
         """Return an id that no other passage of the run has."""
-        if given:
-            wanted = clean_text(given)
-        elif sha256 is None or self._rule is not None:
+        if entry.id:
+            wanted = entry.id
+        elif entry.sha256 is None:
             wanted = f"passage-{len(self._retrieved) + 1}"
         else:
-            wanted = f"text-{sha256[:12]}"
+            wanted = f"text-{entry.sha256[:12]}"
         if wanted not in self._by_id:
             return wanted
         n = len(self._retrieved) + 1
@@ -102,30 +118,40 @@ class PassageLog:
         return f"{wanted}#{n}"
 
 
-def recorded_passages(
-    entries: Sequence[LoggedPassage],
-) -> tuple[tuple[RecordedPassage, ...], list[str], list[str]]:
-    """Return what the record says of the passages, and which were hidden and which cut."""
-    recorded: list[RecordedPassage] = []
-    hidden: list[str] = []
-    cut: list[str] = []
-    for entry in entries:
-        text, passage = entry.recorded, entry.passage
-        is_hidden = text is not None and text.is_hidden
-        recorded.append(
-            RecordedPassage(
-                entry.id,
-                entry.label,
-                entry.sha256 if text is None or text.keeps_hash else None,
-                None if is_hidden or passage.title is None else clean_text(passage.title),
-                None if passage.url is None else clean_text(passage.url),
-            )
-        )
-        if text is not None and (is_hidden or text.is_cut):
-            (hidden if is_hidden else cut).append(f"passage:{entry.id}")
-    if hidden and len(hidden) == len(entries):
-        hidden = ["passages"]
-    return tuple(recorded), hidden, cut
+def _logged(passage: Passage, rule: Rule | None) -> LoggedPassage:
+    """Return the passage as it will be recorded; its text is encoded once, being the largest thing here."""
+    text, digest = passage.text, passage.sha256
+    if text is not None:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            data = b"\0"
+        if b"\0" in data:
+            text = clean_text(text)
+            data = text.encode()
+        digest = digest or sha256(data).hexdigest()
+    label, title, url = passage.label, passage.title, passage.url
+    entry = LoggedPassage(
+        clean_text(passage.id),
+        label if label is None else clean_text(label),
+        digest,
+        title if title is None else clean_text(title),
+        url if url is None else clean_text(url),
+        text,
+        passage.score,
+        passage.metadata or None,
+        digest,
+    )
+    if text is not None and rule is not None:
+        _redact_entry(entry, text, rule)
+    return entry
+
+
+def redacted_passages(entries: Sequence[LoggedPassage]) -> tuple[list[str], list[str]]:
+    """Return what the record says redaction hid of the passages, and what it cut."""
+    hidden = [f"passage:{entry.id}" for entry in entries if entry.is_hidden]
+    cut = [f"passage:{entry.id}" for entry in entries if entry.is_cut]
+    return (["passages"] if hidden and len(hidden) == len(entries) else hidden), cut
 
 
 def document_attributes(entries: Sequence[LoggedPassage], rule: Rule | None) -> dict[str, str | float]:
@@ -135,30 +161,24 @@ def document_attributes(entries: Sequence[LoggedPassage], rule: Rule | None) -> 
         _keys(len(entries)), entries, strict=False
     ):
         attributes[id_key] = entry.id
-        if (text := entry.recorded) is not None:
-            attributes[content_key] = text.text
-        passage = entry.passage
-        if passage.score is not None:
-            attributes[score_key] = passage.score
-        if passage.metadata and not (text is not None and text.is_hidden):
-            attributes[metadata_key] = _metadata_json(passage.metadata, rule)
+        if entry.text is not None:
+            attributes[content_key] = entry.text
+        if entry.score is not None:
+            attributes[score_key] = entry.score
+        if entry.metadata is not None:
+            attributes[metadata_key] = _metadata_json(entry.metadata, rule)
     return attributes
 
 
-def _hashed(passage: Passage) -> tuple[str | None, str | None]:
-    """Return the storable text and its hash, encoding the text once: it is the largest thing recorded."""
-    text = passage.text
-    if text is None:
-        return None, passage.sha256
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:
-        text = clean_text(text)
-        data = text.encode()
-    if b"\0" in data:
-        text = clean_text(text)
-        data = text.encode()
-    return text, passage.sha256 or hashlib.sha256(data).hexdigest()
+def _redact_entry(entry: LoggedPassage, text: str, rule: Rule) -> None:
+    made = redact(rule, text)
+    entry.text = made.text
+    entry.is_hidden = made.is_hidden
+    entry.is_cut = made.is_cut
+    if not made.keeps_hash:
+        entry.sha256 = None
+    if made.is_hidden:
+        entry.title = entry.metadata = None
 
 
 def _metadata_json(metadata: Mapping[str, object], rule: Rule | None) -> str:

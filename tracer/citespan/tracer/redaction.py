@@ -135,6 +135,11 @@ def redact(rule: Rule | None, text: str) -> Redacted:
     return Redacted(made, is_cut=made != text)
 
 
+def redacted_text(rule: Rule | None, text: str) -> str:
+    """Return what is recorded of `text` under `rule`."""
+    return text if rule is None else redact(rule, text).text
+
+
 def common_length(original: str, recorded: str) -> int:
     """Return how many leading code points the two share: ranges within them still hold."""
     if original == recorded:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from citespan.tracer.capture import Run, start_run
-from citespan.tracer.faults import guarded
+from citespan.tracer.faults import log_fault
 from citespan.tracer.spans import SpanBlock
 
 __all__ = ["RunScope", "run"]
@@ -159,10 +159,13 @@ class _Opener:
         self._options: dict[str, Any] = {"name": function.__name__, **options}
 
     def open(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
-        question = self._question if self._question is not None else self._question_in(args, kwargs)
+        question = self._question
+        try:
+            question = self._question_in(args, kwargs) if question is None else question
+        except Exception as fault:
+            log_fault("the question of a decorated function", fault)
         return start_run(question, **self._options)
 
-    @guarded(lambda: None)
     def _question_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         try:
             given = self._signature.bind(*args, **kwargs).arguments

@@ -57,6 +57,15 @@ class TracerSettings:
     text_limit: int | None = None
     """`OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT`, else `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`, in code points."""
 
+    waiting_spans: int = 2048
+    """`OTEL_BSP_MAX_QUEUE_SIZE`: most spans that wait for the network."""
+
+    message_spans: int = 512
+    """`OTEL_BSP_MAX_EXPORT_BATCH_SIZE`: most spans in one message."""
+
+    delay_seconds: float = 5.0
+    """`OTEL_BSP_SCHEDULE_DELAY`, there in milliseconds: how long a span waits for others."""
+
     hides_inputs: bool = False
     """`OPENINFERENCE_HIDE_INPUTS` or `OPENINFERENCE_HIDE_INPUT_TEXT`: hide question and prompt."""
 
@@ -85,6 +94,9 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> TracerSettings:
         text_limit=_limit(
             environ, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
         ),
+        waiting_spans=_limit(environ, "OTEL_BSP_MAX_QUEUE_SIZE") or 2048,
+        message_spans=_limit(environ, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE") or 512,
+        delay_seconds=(_limit(environ, "OTEL_BSP_SCHEDULE_DELAY") or 5000) / 1000,
         hides_inputs=_is_true(environ, "OPENINFERENCE_HIDE_INPUTS", "OPENINFERENCE_HIDE_INPUT_TEXT"),
         hides_outputs=_is_true(environ, "OPENINFERENCE_HIDE_OUTPUTS", "OPENINFERENCE_HIDE_OUTPUT_TEXT"),
         raises_internal_errors=raises_internal_errors(environ),

@@ -11,24 +11,32 @@ from opentelemetry import trace
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from citespan.tracer.adapt import as_passages
-from citespan.tracer.faults import guarded
+from citespan.tracer.faults import log_fault
 from citespan.tracer.passage_log import LoggedPassage, document_attributes
-from citespan.tracer.redaction import redact
+from citespan.tracer.redaction import Rule, redacted_text
 from citespan.tracer.spans import SpanBlock, now, record_error
 from citespan.tracer.text import clean_text
 
 if TYPE_CHECKING:
     from citespan.tracer.capture import Run
 
-__all__ = ["Generation", "Retrieval"]
+__all__ = ["Generation", "Prompt", "Retrieval", "record_retrieval"]
 
 _KIND = SpanAttributes.OPENINFERENCE_SPAN_KIND
 _RETRIEVER = OpenInferenceSpanKindValues.RETRIEVER.value
 _LLM = OpenInferenceSpanKindValues.LLM.value
+_OUTPUT_ROLE = f"{SpanAttributes.LLM_OUTPUT_MESSAGES}.0.{MessageAttributes.MESSAGE_ROLE}"
+_OUTPUT_CONTENT = f"{SpanAttributes.LLM_OUTPUT_MESSAGES}.0.{MessageAttributes.MESSAGE_CONTENT}"
+
+Prompt = str | Sequence[Mapping[str, object]]
+"""A prompt: text, or messages with `role` and `content`."""
+
+Attributes = dict[str, str | float]
+"""Attributes of a step's span."""
 
 
 class StepSpan:
-    """The span of one step: started under the run, current inside the block, never an error for the host."""
+    """The span of one step: under the run, current inside the block, never an error for the host."""
 
     __slots__ = ("_block", "_run", "span")
 
@@ -39,25 +47,23 @@ class StepSpan:
         self.span: Span = INVALID_SPAN
         """The step's span, once started."""
 
-    @guarded(lambda: None)
-    def start(self, name: str, *, is_current: bool) -> None:
-        """Start the span, and make it current where code runs inside it."""
+    def start(self, name: str) -> None:
+        """Start the span and make it current."""
         run = self._run
         if not run.is_recording:
             return
-        parent = run.step_parent()
-        self.span = run.tracing.tracer.start_span(name, context=parent, start_time=now(run.tracing))
-        if is_current:
+        try:
+            parent = run.step_parent()
+            self.span = run.tracing.tracer.start_span(name, context=parent, start_time=now(run.tracing))
             self._block = SpanBlock(trace.set_span_in_context(self.span, parent))
             self._block.enter()
+        except Exception as error:
+            log_fault("the start of a step", error)
 
-    @guarded(lambda: None)
-    def end(self, attributes: Mapping[str, str | float], error: BaseException | None) -> None:
+    def end(self, attributes: Attributes, error: BaseException | None) -> None:
         """Write the attributes and end the span."""
         if self._block is not None:
             self._block.exit()
-        if not self.span.is_recording():
-            return
         try:
             self.span.set_attributes(attributes)
             if error is not None:
@@ -81,45 +87,45 @@ class Retrieval:
 
     def __enter__(self) -> Retrieval:
         """Start the span."""
-        self._step.start(self._name, is_current=True)
+        self._step.start(self._name)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
         """End the span; an exception of the block is recorded and goes on."""
-        self._end(error)
+        try:
+            self._step.end(_retrieval_attributes(self._run, self._query, self._entries), error)
+        except Exception as fault:
+            log_fault("the end of a retrieval", fault)
         return False
 
-    @guarded(lambda: None)
     def retrieved(self, passages: Iterable[object], *, labels: Sequence[object] | str | None = None) -> None:
         """Record what came back; as `Run.retrieved`."""
-        if self._run.is_recording:
-            self._entries += self._run.log.retrieve(as_passages(passages, labels))
-
-    def record(self, entries: Iterable[LoggedPassage]) -> None:
-        """Write a retrieval that is over as a span without duration."""
-        self._step.start(self._name, is_current=False)
-        self._entries += entries
-        self._end(None)
-
-    @guarded(lambda: None)
-    def _end(self, error: BaseException | None) -> None:
-        if not self._step.span.is_recording():
-            self._step.end({}, error)
-            return
-        redaction = self._run.tracing.redaction
-        attributes: dict[str, str | float] = {}
-        if self._query is not None:
-            query = redact(redaction.question, clean_text(self._query))
-            attributes[SpanAttributes.INPUT_VALUE] = query.text
-        attributes |= document_attributes(self._entries, redaction.passages)
-        attributes[_KIND] = _RETRIEVER
-        self._step.end(attributes, error)
+        try:
+            if self._run.is_recording:
+                self._entries += self._run.log.retrieve(as_passages(passages, labels))
+        except Exception as fault:
+            log_fault("Retrieval.retrieved", fault)
 
 
-Prompt = str | Sequence[Mapping[str, object]]
-"""A prompt: text, or messages with `role` and `content`."""
+def record_retrieval(run: Run, name: str, query: str | None, entries: Sequence[LoggedPassage]) -> None:
+    """Record a retrieval that is over, as a span without duration."""
+    tracing = run.tracing
+    span = tracing.tracer.start_span(name, context=run.step_parent(), start_time=now(tracing))
+    try:
+        span.set_attributes(_retrieval_attributes(run, query, entries))
+    finally:
+        span.end(now(tracing))
+
+
+def _retrieval_attributes(run: Run, query: str | None, entries: Sequence[LoggedPassage]) -> Attributes:
+    redaction = run.tracing.redaction
+    attributes = document_attributes(entries, redaction.passages)
+    if query is not None:
+        attributes[SpanAttributes.INPUT_VALUE] = redacted_text(redaction.question, clean_text(query))
+    attributes[_KIND] = _RETRIEVER
+    return attributes
 
 
 class Generation:
@@ -135,7 +141,7 @@ class Generation:
         self._name = name
         self._prompt = prompt
         self._output: str | None = None
-        self._attributes: dict[str, str | float] = {}
+        self._attributes: Attributes = {}
         if model is not None:
             self._attributes[SpanAttributes.LLM_MODEL_NAME] = model
         if provider is not None:
@@ -144,14 +150,17 @@ class Generation:
 
     def __enter__(self) -> Generation:
         """Start the span."""
-        self._step.start(self._name, is_current=True)
+        self._step.start(self._name)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
         """End the span; an exception of the block is recorded and goes on."""
-        self._end(error)
+        try:
+            self._step.end(self._final_attributes() if self._run.is_recording else {}, error)
+        except Exception as fault:
+            log_fault("the end of a generation", fault)
         return False
 
     def output(self, text: str) -> None:
@@ -164,39 +173,26 @@ class Generation:
         self._attributes[SpanAttributes.LLM_TOKEN_COUNT_COMPLETION] = completion
         self._attributes[SpanAttributes.LLM_TOKEN_COUNT_TOTAL] = prompt + completion
 
-    @guarded(lambda: None)
-    def _end(self, error: BaseException | None) -> None:
-        attributes: dict[str, str | float] = {}
-        try:
-            if self._step.span.is_recording():
-                attributes = self._final_attributes()
-        finally:
-            self._step.end(attributes, error)
-
-    def _final_attributes(self) -> dict[str, str | float]:
+    def _final_attributes(self) -> Attributes:
         redaction = self._run.tracing.redaction
         attributes = self._attributes
         if self._prompt is not None:
-            messages = _messages(self._prompt)
-            for n, (role, content) in enumerate(messages):
-                prefix = f"{SpanAttributes.LLM_INPUT_MESSAGES}.{n}."
-                attributes[prefix + MessageAttributes.MESSAGE_ROLE] = role
-                attributes[prefix + MessageAttributes.MESSAGE_CONTENT] = redact(
-                    redaction.prompt_rule, content
-                ).text
+            attributes |= _prompt_attributes(self._prompt, redaction.prompt_rule)
         if self._output is not None:
-            output = redact(redaction.answer, clean_text(self._output)).text
-            prefix = f"{SpanAttributes.LLM_OUTPUT_MESSAGES}.0."
-            attributes[prefix + MessageAttributes.MESSAGE_ROLE] = "assistant"
-            attributes[prefix + MessageAttributes.MESSAGE_CONTENT] = output
+            output = redacted_text(redaction.answer, clean_text(self._output))
+            attributes[_OUTPUT_ROLE] = "assistant"
+            attributes[_OUTPUT_CONTENT] = output
             attributes[SpanAttributes.OUTPUT_VALUE] = output
         attributes[_KIND] = _LLM
         return attributes
 
 
-def _messages(prompt: Prompt) -> list[tuple[str, str]]:
-    if isinstance(prompt, str):
-        return [("user", clean_text(prompt))]
-    return [
-        (str(message.get("role", "user")), clean_text(str(message.get("content", "")))) for message in prompt
-    ]
+def _prompt_attributes(prompt: Prompt, rule: Rule | None) -> Attributes:
+    attributes: Attributes = {}
+    messages: Sequence[Mapping[str, object]] = [{"content": prompt}] if isinstance(prompt, str) else prompt
+    for n, message in enumerate(messages):
+        prefix = f"{SpanAttributes.LLM_INPUT_MESSAGES}.{n}."
+        content = redacted_text(rule, clean_text(str(message.get("content", ""))))
+        attributes[prefix + MessageAttributes.MESSAGE_ROLE] = str(message.get("role", "user"))
+        attributes[prefix + MessageAttributes.MESSAGE_CONTENT] = content
+    return attributes

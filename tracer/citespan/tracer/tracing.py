@@ -15,7 +15,7 @@ from citespan.tracer.faults import log_fault, warn_once
 from citespan.tracer.redaction import Redaction
 from citespan.tracer.settings import TracerSettings, read_settings
 
-__all__ = ["Tracing", "active_tracing", "add_processor", "adopt", "set_tracing"]
+__all__ = ["Tracing", "active_tracing", "add_processor", "adopt", "configured_tracing", "set_tracing"]
 
 _SCOPE = "citespan.tracer"
 
@@ -59,6 +59,11 @@ def active_tracing() -> Tracing:
     if _adopted is not None and _adopted.provider is provider:
         return _adopted
     return _adopt_global(provider)
+
+
+def configured_tracing() -> Tracing | None:
+    """Return what `configure()` set, if anything."""
+    return _configured
 
 
 def set_tracing(tracing: Tracing | None) -> None:
