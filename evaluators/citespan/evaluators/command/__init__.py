@@ -10,8 +10,13 @@ from typing import Annotated
 
 import typer
 
+from citespan.evaluators.command.demo import demo
+from citespan.evaluators.command.doctor import doctor
+from citespan.evaluators.command.evaluate import evaluate
+from citespan.evaluators.command.purge import purge
 from citespan.evaluators.command.report import report
 from citespan.evaluators.command.score import score
+from citespan.evaluators.command.serve import serve
 from citespan.evaluators.errors import CitespanError
 
 __all__ = ["app", "main"]
@@ -34,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for function in (score, report):
+for function in (demo, score, evaluate, report, serve, doctor, purge):
     app.command(epilog=EXIT_CODES)(function)
 
 

@@ -30,6 +30,57 @@ class Show(StrEnum):
     """Measures only."""
 
 
+class Claims(StrEnum):
+    """How claims are shown in Phoenix."""
+
+    SPANS = "spans"
+    """A span for each claim."""
+
+    ANNOTATIONS = "annotations"
+    """An annotation for each claim, on the span of the answer."""
+
+    FINDINGS = "findings"
+    """Spans for the claims of runs with a finding only."""
+
+
+EndpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        help="URL of Phoenix. \\[PHOENIX_COLLECTOR_ENDPOINT, or PHOENIX_HOST and PHOENIX_PORT; "
+        "default: http://localhost:6006]",
+        rich_help_panel=PHOENIX,
+        show_default=False,
+    ),
+]
+ProjectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        "-p",
+        help="Name of the Phoenix project. \\[PHOENIX_PROJECT_NAME; default: default]",
+        rich_help_panel=PHOENIX,
+        show_default=False,
+    ),
+]
+SeriesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--series",
+        help="Name of an evaluation beside the main one. \\[CITESPAN_SERIES]",
+        rich_help_panel=PHOENIX,
+        show_default=False,
+    ),
+]
+ClaimsOption = Annotated[
+    Claims | None,
+    typer.Option(
+        "--claims",
+        help="How claims are shown in Phoenix. \\[CITESPAN_CLAIMS; default: spans]",
+        rich_help_panel=PHOENIX,
+        show_default=False,
+    ),
+]
 JudgeOption = Annotated[
     str | None,
     typer.Option(

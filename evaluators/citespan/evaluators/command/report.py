@@ -27,8 +27,7 @@ def report(
 
     A label table outlives the traces it came from, so releases are gated on it.
     """
-    from citespan.evaluators.command.results import Results
-    from citespan.evaluators.command.terminal import Terminal
+    from citespan.evaluators.command.results import Results, Wanted
     from citespan.evaluators.errors import InputError
     from citespan.evaluators.labeltable import runs_of
     from citespan.evaluators.tablefile import read_table
@@ -45,7 +44,7 @@ def report(
     first = next(runs, None)
     if first is None:
         raise InputError(f"{table} holds no rows: write a table with citespan score or evaluate --output")
-    with Results(Terminal(as_json=as_json), gates=gates, show=show) as results:
+    with Results(Wanted(as_json, show, gates=gates)) as results:
         results.add_tabled(first)
         for run in runs:
             results.add_tabled(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,61 +19,80 @@ from citespan.evaluators.measures import Ratio
 from citespan.evaluators.report import Report, Setup, Tally, render_report
 from citespan.evaluators.tablefile import TableWriter, count_human_labels, write_table
 
-__all__ = ["Results", "open_output"]
+__all__ = ["Results", "Wanted"]
 
 GATE_FAILED, PARTLY_DONE = 1, 4
 """Exit codes: a gate failed; something was set aside."""
 
 
-def open_output(path: Path | None, *, overwrite: bool, read_from: str | None = None) -> TableWriter | None:
-    """Return a writer for the label table, or `None` if none is wanted.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user wants to have of the results."""
 
-    Args:
-        path: Where the table goes.
-        overwrite: Whether labels that people put into an earlier table there may be lost.
-        read_from: The file that the runs come from, which is never written to.
+    as_json: bool = False
+    """One JSON object on stdout, and nothing else there."""
 
-    Raises:
-        UsageError: The file cannot be written, is the input, or holds labels that people gave.
-    """
-    if path is None:
-        return None
-    if read_from is not None and path.exists() and path.resolve() == Path(read_from).resolve():
-        raise UsageError(f"--output {path} is the file that is read: choose another")
-    labelled = 0 if overwrite or not path.is_file() else count_human_labels(path)
-    if labelled:
-        raise UsageError(
-            f"{path} holds {labelled} labels that people gave, which a new table would lose: "
-            "choose another --output, or pass --overwrite"
-        )
-    return write_table(path)
+    show: Show = Show.ALL
+    """Which runs to print."""
+
+    output: Path | None = None
+    """Where the label table goes."""
+
+    overwrite: bool = False
+    """Whether labels that people put into an earlier table there may be lost."""
+
+    read_from: str | None = None
+    """The file that the runs come from, which is never written to."""
+
+    gates: tuple[Gate, ...] = ()
+    """Bounds on the pooled figures."""
+
+    def open_table(self) -> TableWriter | None:
+        """Return a writer for the label table, or `None` if none is wanted.
+
+        Raises:
+            UsageError: The file cannot be written, is the input, or holds labels that people gave.
+        """
+        path = self.output
+        if path is None:
+            return None
+        if self.read_from is not None and path.exists() and path.resolve() == Path(self.read_from).resolve():
+            raise UsageError(f"--output {path} is the file that is read: choose another")
+        labelled = 0 if self.overwrite or not path.is_file() else count_human_labels(path)
+        if labelled:
+            raise UsageError(
+                f"{path} holds {labelled} labels that people gave, which a new table would lose: "
+                "choose another --output, or pass --overwrite"
+            )
+        return write_table(path)
 
 
 class Results:
     """Takes evaluations one at a time; on leaving the context everything taken so far is on disk and printed."""
 
-    def __init__(
-        self,
-        terminal: Terminal,
-        *,
-        setup: Setup | None = None,
-        limits: str = "",
-        table: TableWriter | None = None,
-        gates: tuple[Gate, ...] = (),
-        show: Show = Show.ALL,
-    ) -> None:
-        self._terminal = terminal
+    def __init__(self, wanted: Wanted, *, setup: Setup | None = None, limits: str = "") -> None:
+        """Open the label table, if one is wanted.
+
+        Args:
+            wanted: What to do with the results.
+            setup: How runs are evaluated, where that is the same for all of them.
+            limits: What the judge is known to get wrong.
+
+        Raises:
+            UsageError: The label table cannot be written.
+        """
+        self.terminal = Terminal(as_json=wanted.as_json)
+        self._wanted = wanted
         self._tally = Tally(setup=setup, limits=limits)
-        self._table = table
-        self._gates = gates
-        self._show = show
+        self._table = wanted.open_table()
         self._taken = 0
         self._aside: list[str] = []
+        self._notes: dict[str, object] = {}
         self._gate_results: list[GateResult] = []
 
     def add(self, evaluation: Evaluation, *, url: str | None = None) -> None:
         """Take one evaluation: into the table, onto the screen, into the measures."""
-        run = evaluation.run_to_dict() if self._terminal.as_json else {}
+        run = evaluation.run_to_dict() if self.terminal.as_json else {}
         rows = rows_of(evaluation, url=url)
         self._take(rows, evaluation.measures, run if url is None else {**run, "url": url})
 
@@ -91,9 +111,9 @@ class Results:
             if self._table is not None:
                 self._table.write(rows)
             self._tally.add(rows, measures)
-            if self._terminal.as_json:
-                self._terminal.write_json(",\n" if self._taken else '{"schema": 1, "runs": [\n')
-                self._terminal.write_json(self._terminal.dump(run))
+            if self.terminal.as_json:
+                self.terminal.write_json(",\n" if self._taken else '{"schema": 1, "runs": [\n')
+                self.terminal.write_json(self.terminal.dump(run))
             else:
                 self._print(rows, measures)
             self._taken += 1
@@ -101,7 +121,13 @@ class Results:
     def set_aside(self, reason: str) -> None:
         """Note something that could not be evaluated; the command then ends with exit code 4."""
         self._aside.append(reason)
-        self._terminal.warn(f"set aside: {reason}")
+        self.terminal.warn(f"set aside: {reason}")
+
+    def note(self, key: str, data: object, line: str) -> None:
+        """Add something to the report: a member of the JSON object, or a line on stderr."""
+        self._notes[key] = data
+        if not self.terminal.as_json:
+            self.terminal.say(line)
 
     @property
     def exit_code(self) -> int:
@@ -125,17 +151,17 @@ class Results:
 
     def _finish(self, cut_short: str | None) -> None:
         report = self._tally.report()
-        self._gate_results = [] if cut_short else check_gates(self._gates, report)
+        self._gate_results = [] if cut_short else check_gates(self._wanted.gates, report)
         if cut_short:
-            self._terminal.warn(f"{cut_short}: the figures are about the {report.runs} runs done so far")
-        if self._terminal.as_json:
+            self.terminal.warn(f"{cut_short}: the figures are about the {report.runs} runs done so far")
+        if self.terminal.as_json:
             self._finish_json(report, cut_short)
             for warning in report.warnings:
-                self._terminal.warn(warning)
-        else:
-            self._terminal.out.print(render_report(report))
+                self.terminal.warn(warning)
+        elif report.runs or self._wanted.gates:
+            self.terminal.out.print(render_report(report))
         for result in self._gate_results:
-            self._terminal.say_result(str(result), is_good=result.is_passed)
+            self.terminal.say_result(str(result), is_good=result.is_passed)
 
     def _finish_json(self, report: Report, cut_short: str | None) -> None:
         setup = next(iter(report.setups), None)
@@ -145,19 +171,20 @@ class Results:
             "report": report.to_dict(),
             "gates": [result.to_dict() for result in self._gate_results],
             "set_aside": self._aside,
+            **self._notes,
         }
         if cut_short:
             tail["cut_short"] = cut_short
         head = "\n], " if self._taken else '{"schema": 1, "runs": [], '
-        self._terminal.write_json(f"{head}{self._terminal.dump(tail)[1:]}\n")
+        self.terminal.write_json(f"{head}{self.terminal.dump(tail)[1:]}\n")
 
     def _print(self, rows: Sequence[LabelRow], measures: Mapping[str, Ratio]) -> None:
-        if self._show is Show.NONE:
+        if self._wanted.show is Show.NONE:
             return
-        if self._show is Show.FINDINGS:
+        if self._wanted.show is Show.FINDINGS:
             rows = [row for row in rows if has_finding(row)]
         if rows:
-            print_run(self._terminal.out, rows, measures)
+            print_run(self.terminal.out, rows, measures)
 
 
 def _cut_short(error: BaseException) -> str:

@@ -41,9 +41,8 @@ def score(
 
     Prints each claim with its label, why it has it and what would mend it, then the measures.
     """
-    from citespan.evaluators.command.results import Results, open_output
+    from citespan.evaluators.command.results import Results, Wanted
     from citespan.evaluators.command.runfile import read_runs_from
-    from citespan.evaluators.command.terminal import Terminal
     from citespan.evaluators.evaluate import evaluate_all
     from citespan.evaluators.judges.registry import load_judge
     from citespan.evaluators.report import Setup
@@ -52,26 +51,20 @@ def score(
     settings = Settings.load(
         judge=judge, citation_scope=citation_scope, splitting=splitting, label_policy=label_policy
     )
-    terminal = Terminal(as_json=as_json)
     asked = load_judge(settings.judge)
     invalid: list[str] = []
     runs = read_runs_from(file, set_aside=invalid.append if skip_invalid else None)
-    results = Results(
-        terminal,
-        setup=Setup.of(asked.card, settings.options),
-        limits=asked.card.limits,
-        table=open_output(output, overwrite=overwrite, read_from=file),
-        show=show,
-        gates=given.gates(
-            support=min_support,
-            coverage=min_coverage,
-            completeness=min_completeness,
-            validity=min_validity,
-            contradicted=max_contradicted,
-            unjudged=max_unjudged,
-        ),
+    gates = given.gates(
+        support=min_support,
+        coverage=min_coverage,
+        completeness=min_completeness,
+        validity=min_validity,
+        contradicted=max_contradicted,
+        unjudged=max_unjudged,
     )
-    with results, terminal.progress("judging", len(runs)) as advance:
+    wanted = Wanted(as_json, show, output, overwrite, file, gates)
+    results = Results(wanted, setup=Setup.of(asked.card, settings.options), limits=asked.card.limits)
+    with results, results.terminal.progress("judging", len(runs)) as advance:
         for reason in invalid:
             results.set_aside(reason)
         for evaluation in evaluate_all(runs, asked, settings.options):

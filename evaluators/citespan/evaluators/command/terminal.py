@@ -14,7 +14,7 @@ from typing import Never
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Terminal", "printable", "uninterrupted"]
+__all__ = ["Terminal", "count", "printable", "uninterrupted"]
 
 BROKEN_PIPE = 141
 """Exit code when the reader of stdout has gone: 128 + SIGPIPE, as for other commands in a pipe."""
@@ -25,6 +25,11 @@ _CONTROLS = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(
 def printable(text: str) -> str:
     """Return `text` without control characters: an answer must not be able to drive the reader's terminal."""
     return text.translate(_CONTROLS)
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 trace` or `2 traces`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @contextmanager

@@ -1,0 +1,35 @@
+"""Points in time as people type them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from citespan.evaluators.errors import UsageError
+
+__all__ = ["moment"]
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGE = re.compile(r"(\d{1,6})([smhdw])")
+
+
+def moment(text: str, *, now: datetime) -> datetime:
+    """Return the time that `text` means: an age such as `24h` or `7d`, or a date with or without a time.
+
+    Args:
+        text: What was typed; a date or time without a zone is in the zone of `now`.
+        now: The present, with its zone.
+
+    Raises:
+        UsageError: The text is neither.
+    """
+    if age := _AGE.fullmatch(text.strip().lower()):
+        return now - timedelta(**{_UNITS[age[2]]: int(age[1])})
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is no point in time: expected an age such as 30m, 24h or 7d, "
+            "or a date such as 2026-01-31 or 2026-01-31T09:00+01:00"
+        ) from None
+    return found.replace(tzinfo=now.tzinfo) if found.tzinfo is None else found
