@@ -70,6 +70,16 @@ class Usage(BaseModel):
     is_estimated: bool = False
     """Whether the server counted no tokens, so that they were estimated from the texts' length."""
 
+    def __add__(self, other: Usage) -> Usage:
+        """Return both together; the cost in dollars is unknown if either is."""
+        is_priced = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if is_priced else None,
+            is_estimated=self.is_estimated or other.is_estimated,
+        )
+
 
 class Verdict(BaseModel):
     """A judge's word on one claim and the passages it was shown."""
