@@ -61,7 +61,7 @@ class PhoenixServer:
     @property
     def url(self) -> str:
         """Where its page and API are."""
-        return f"http://{self.host}:{self.port}{self._variables.get('PHOENIX_HOST_ROOT_PATH', '')}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def process_id(self) -> int | None:

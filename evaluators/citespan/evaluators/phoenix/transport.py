@@ -144,6 +144,8 @@ class Transport:
                 f"the certificate of Phoenix at {base} is not trusted ({detail}): set SSL_CERT_FILE to the "
                 "file with your certificate authority"
             )
+        elif "WRONG_VERSION_NUMBER" in detail:
+            text = f"{base} does not speak TLS ({detail}): begin its URL with http://"
         elif isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
             text = (
                 f"Phoenix at {base} did not answer {url} within {self.connection.timeout_seconds:g} s: "

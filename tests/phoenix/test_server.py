@@ -1,0 +1,47 @@
+"""Running a local Phoenix as a subprocess."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+
+from citespan.evaluators.errors import Unavailable, UsageError
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.doctor import SUPPORTED
+from citespan.evaluators.phoenix.server import PhoenixServer
+
+pytestmark = pytest.mark.phoenix
+
+
+def test_server_answers_with_a_supported_version(server: PhoenixServer, client: PhoenixClient) -> None:
+    major, minor, *_ = (int(number) for number in client.version().split("."))
+    assert SUPPORTED[0] <= (major, minor) < SUPPORTED[1]
+    assert server.process_id is not None
+
+
+def test_the_page_loads_nothing_from_outside(server: PhoenixServer) -> None:
+    loaded = re.findall(r"<(?:script|link)[^>]*(?:src|href)=\"([^\"]*)\"", httpx.get(server.url).text)
+    assert loaded
+    assert [address for address in loaded if "://" in address] == []
+
+
+def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"port {port} on 127.0.0.1 is taken"):
+            PhoenixServer(tmp_path, port=port).start()
+
+
+def test_a_failed_start_shows_the_end_of_the_log(tmp_path: Path) -> None:
+    server = PhoenixServer(tmp_path, variables={"PYTHONHOME": "/nowhere"})
+    with pytest.raises(Unavailable) as caught:
+        server.start()
+    assert "before it answered" in str(caught.value)
+    assert "PYTHONHOME = '/nowhere'" in str(caught.value)
+    assert server.process_id is None
