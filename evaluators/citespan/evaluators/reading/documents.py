@@ -10,7 +10,7 @@ from typing import cast
 
 from citespan.evaluators.sources.source import Span
 
-__all__ = ["Document", "documents_of"]
+__all__ = ["Document", "documents_of", "metadata_of"]
 
 _KEY = re.compile(
     r"(?P<list>retrieval\.documents|reranker\.(?:input|output)_documents)\.(?P<n>\d+)\.document\.(?P<field>.+)"
@@ -56,12 +56,15 @@ def _document(fields: Mapping[str, object], span: Span) -> Document:
         content=content if isinstance(content, str) else None,
         span_id=span.span_id,
         score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
-        metadata=_metadata(fields),
+        metadata=metadata_of(fields),
     )
 
 
-def _metadata(fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the metadata; Phoenix parses its JSON and flattens it, so that dots in keys are lost for good."""
+def metadata_of(fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return what stands under `metadata`, or under keys that begin with `metadata.`.
+
+    Phoenix parses the JSON and flattens it, so that a dot in a key can no longer be told from a level.
+    """
     value = fields.get("metadata")
     if isinstance(value, str):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from citespan.evaluators.reading.documents import Document, documents_of
+from citespan.evaluators.reading.documents import Document, documents_of, metadata_of
 from citespan.evaluators.runs import Run, RunOrigin, RunState
 from citespan.evaluators.sources.source import Span, Trace
 from citespan.tracer.attributes import RUN, RecordedPassage, RunRecord
@@ -73,6 +73,7 @@ def _read(span: Span, spans: _Spans) -> Run:
         passages=(),
         origin=origin,
         reasons=("parent_not_in_phoenix",) if origin.is_parent_missing else (),
+        metadata=metadata_of(span.attributes),
     )
     try:
         record = RunRecord.from_json(span.attributes[RUN])
