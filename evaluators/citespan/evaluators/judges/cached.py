@@ -1,0 +1,214 @@
+"""Any judge behind a store of its verdicts, so that a re-run costs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from citespan.evaluators.errors import UsageError
+from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
+from citespan.evaluators.verdicts import Label, Verdict
+
+__all__ = ["CacheReport", "CachedJudge"]
+
+_log = logging.getLogger(__name__)
+
+SCHEMA = 1
+"""Version of the store, kept in its `user_version`; a store of a later version is refused, not overwritten."""
+
+_BUSY_SECONDS = 30.0
+"""How long a thread or process waits for another that writes."""
+
+_KEYS_PER_QUERY = 500
+"""SQLite takes at least 999 parameters in one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """What the store was good for."""
+
+    asked: int = 0
+    """Requests."""
+
+    found: int = 0
+    """Requests whose verdict was in the store or came twice in one batch."""
+
+    saved_usd: float = 0.0
+    """What the verdicts that were found had cost, where that is known."""
+
+
+class CachedJudge:
+    """Answers from a SQLite file what was asked before; safe between threads and processes.
+
+    A verdict is found again by the judge's fingerprint, the claim and the passages' texts in order, and by sentence and
+    question where the judge reads them. An `unjudged` verdict is never kept: the failure may pass.
+    A store that fails later on costs the saving and never a verdict.
+
+    Args:
+        judge: The judge to ask what is not in the store.
+        path: The file; it and its folder are made if missing.
+
+    Raises:
+        UsageError: The file is no store of verdicts, or of a later version, or cannot be opened.
+    """
+
+    def __init__(self, judge: Judge, path: str | Path) -> None:
+        self._judge = judge
+        self._path = Path(path)
+        self._lock = threading.Lock()
+        self._report = CacheReport()
+        self._has_failed = False
+        self._open_store()
+
+    @property
+    def card(self) -> JudgeCard:
+        """What the judge behind the store is: a store changes no verdict."""
+        return self._judge.card
+
+    @property
+    def report(self) -> CacheReport:
+        """What the store was good for so far."""
+        return self._report
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+        """Return one verdict per request, in the same order; the same request is asked once in a batch."""
+        card = self.card
+        keys = [_key(card, request) for request in requests]
+        kept = self._read(keys)
+        missing: dict[str, int] = {}
+        for place, key in enumerate(keys):
+            if key not in kept:
+                missing.setdefault(key, place)
+        answers = self._judge.judge([requests[place] for place in missing.values()]) if missing else []
+        asked = dict(zip(missing.values(), answers, strict=True))
+        fresh = {key: _Kept.of(asked[place], requests[place]) for key, place in missing.items()}
+        self._write(card, {key: one for key, one in fresh.items() if one.verdict.label is not Label.UNJUDGED})
+        again = {place: (kept | fresh)[key] for place, key in enumerate(keys) if place not in asked}
+        self._count(len(requests), again.values())
+        return [
+            asked[place] if place in asked else again[place].given_for(request)
+            for place, request in enumerate(requests)
+        ]
+
+    def _open_store(self) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._connect() as store:
+                version = int(store.execute("PRAGMA user_version").fetchone()[0])
+                tables = {
+                    str(row[0])
+                    for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                }
+                if version > SCHEMA or (version == 0 and tables - {"verdicts"}):
+                    raise UsageError(
+                        f"{self._path} is no store of verdicts that this version reads: name another file in cache="
+                    )
+                store.execute("PRAGMA journal_mode = WAL")
+                store.execute(
+                    "CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, "
+                    "verdict TEXT NOT NULL, created REAL NOT NULL) WITHOUT ROWID"
+                )
+                store.execute(f"PRAGMA user_version = {SCHEMA}")
+        except (sqlite3.Error, OSError) as error:
+            raise UsageError(f"the cache {self._path} cannot be opened: {error}") from error
+
+    @contextmanager
+    def _connect(self) -> Generator[sqlite3.Connection]:
+        """Yield a connection of its own for each use: nothing is shared between threads, or by a fork."""
+        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as store:
+            store.execute("PRAGMA synchronous = NORMAL")
+            with store:
+                yield store
+
+    def _read(self, keys: Sequence[str]) -> dict[str, _Kept]:
+        """Return what the store holds of these keys; an entry that cannot be read is as good as none."""
+        wanted = list(dict.fromkeys(keys))
+        found: dict[str, _Kept] = {}
+        try:
+            with self._connect() as store:
+                for start in range(0, len(wanted), _KEYS_PER_QUERY):
+                    part = wanted[start : start + _KEYS_PER_QUERY]
+                    marks = ",".join("?" * len(part))
+                    rows = store.execute(f"SELECT key, verdict FROM verdicts WHERE key IN ({marks})", part)  # noqa: S608
+                    for key, text in rows:
+                        one = _Kept.from_json(str(text))
+                        if one is not None:
+                            found[str(key)] = one
+        except sqlite3.Error as error:
+            self._warn(error)
+        return found
+
+    def _write(self, card: JudgeCard, fresh: Mapping[str, _Kept]) -> None:
+        """Keep verdicts; where another process was first, its verdict stays."""
+        if not fresh:
+            return
+        now = time.time()
+        rows = [(key, card.fingerprint, one.to_json(), now) for key, one in fresh.items()]
+        try:
+            with self._connect() as store:
+                store.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            self._warn(error)
+
+    def _warn(self, error: sqlite3.Error) -> None:
+        with self._lock:
+            is_first, self._has_failed = not self._has_failed, True
+        if is_first:
+            _log.warning("the cache %s failed (%s): judging goes on without it", self._path, error)
+
+    def _count(self, asked: int, again: Collection[_Kept]) -> None:
+        costs = [one.verdict.usage.cost_usd or 0.0 for one in again if one.verdict.usage is not None]
+        with self._lock:
+            before = self._report
+            self._report = CacheReport(
+                before.asked + asked, before.found + len(again), before.saved_usd + sum(costs)
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A verdict apart from its request: the passage of its evidence by place, since ids differ between runs."""
+
+    verdict: Verdict
+    evidence_place: int | None
+
+    @classmethod
+    def of(cls, verdict: Verdict, request: JudgeRequest) -> _Kept:
+        ids = [passage.id for passage in request.passages]
+        named = verdict.evidence_passage_id
+        return cls(verdict, ids.index(named) if named is not None and named in ids else None)
+
+    def given_for(self, request: JudgeRequest) -> Verdict:
+        """Return the verdict as one on `request`, which cost nothing."""
+        place = self.evidence_place
+        passage_id = None if place is None else request.passages[place].id
+        return self.verdict.model_copy(update={"evidence_passage_id": passage_id, "usage": None})
+
+    def to_json(self) -> str:
+        plain = self.verdict.model_copy(update={"evidence_passage_id": None})
+        return json.dumps({"place": self.evidence_place, "verdict": plain.model_dump(mode="json")})
+
+    @classmethod
+    def from_json(cls, text: str) -> _Kept | None:
+        try:
+            data = json.loads(text)
+            place = data["place"]
+            return cls(Verdict.model_validate(data["verdict"]), None if place is None else int(place))
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+def _key(card: JudgeCard, request: JudgeRequest) -> str:
+    """Return the sha256 over everything that can change the verdict."""
+    content: list[object] = [card.fingerprint, request.claim, [passage.text for passage in request.passages]]
+    if card.uses_context:
+        content += [request.sentence, request.question]
+    return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
