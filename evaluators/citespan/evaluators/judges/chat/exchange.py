@@ -21,7 +21,7 @@ from citespan.evaluators.judges.chat.reply import Problem, ReplyVerdict, read_re
 from citespan.evaluators.judges.judge import JudgeRequest
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 
-__all__ = ["Outcome", "add_usage", "exchange"]
+__all__ = ["Outcome", "exchange"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ class Outcome:
 
     usage: Usage | None
     """Its share of what was spent; `None` if nothing was."""
+
+    def charged(self, usage: Usage | None) -> Outcome:
+        """Return the outcome with this much more spent on it."""
+        total = self.usage + usage if self.usage is not None and usage is not None else self.usage or usage
+        return replace(self, usage=total)
 
     @property
     def verdict(self) -> Verdict:
@@ -128,8 +133,7 @@ def _charged(outcomes: dict[int, Outcome], usage: Usage | None) -> dict[int, Out
         return outcomes
     parts = _shares(usage, len(outcomes))
     return {
-        place: replace(outcome, usage=add_usage(outcome.usage, part))
-        for (place, outcome), part in zip(outcomes.items(), parts, strict=True)
+        place: outcome.charged(part) for (place, outcome), part in zip(outcomes.items(), parts, strict=True)
     }
 
 
@@ -145,16 +149,3 @@ def _shares(usage: Usage, count: int) -> Sequence[Usage]:
         )
         for n in range(count)
     ]
-
-
-def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the sum of two costs; a cost in dollars is unknown if either is."""
-    if first is None or second is None:
-        return first or second
-    is_priced = first.cost_usd is not None and second.cost_usd is not None
-    return Usage(
-        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
-        completion_tokens=first.completion_tokens + second.completion_tokens,
-        cost_usd=(first.cost_usd or 0.0) + (second.cost_usd or 0.0) if is_priced else None,
-        is_estimated=first.is_estimated or second.is_estimated,
-    )

@@ -15,7 +15,7 @@ from citespan.evaluators.judges.chat.batches import Batch, group_by_run, make_ba
 from citespan.evaluators.judges.chat.budget import Budget, Prices, Spend
 from citespan.evaluators.judges.chat.client import ChatClient
 from citespan.evaluators.judges.chat.clock import SYSTEM_CLOCK, Clock
-from citespan.evaluators.judges.chat.exchange import Outcome, add_usage, exchange
+from citespan.evaluators.judges.chat.exchange import Outcome, exchange
 from citespan.evaluators.judges.chat.faults import ChatFault, FaultKind
 from citespan.evaluators.judges.chat.options import ChatOptions
 from citespan.evaluators.judges.chat.prompt import PROMPT, Item
@@ -174,8 +174,7 @@ class ChatJudge:
             return outcomes
         repaired = exchange(self._client, Batch(again), self._options)
         for place, outcome in repaired.items():
-            usage = add_usage(outcomes[place].usage, outcome.usage)
-            outcomes[place] = replace(outcome, usage=usage)
+            outcomes[place] = outcome.charged(outcomes[place].usage)
         return outcomes
 
 
