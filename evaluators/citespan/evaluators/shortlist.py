@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from citespan.tracer.passages import Passage
 
-__all__ = ["shortlist"]
+__all__ = ["shortlist", "terms"]
 
 _WORD = re.compile(r"\w+")
 
@@ -25,20 +25,20 @@ def shortlist(claim: str, passages: Sequence[Passage], limit: int) -> list[Passa
     """
     if len(passages) <= limit:
         return list(passages)
-    terms = _terms(claim)
-    held = [terms & _terms(passage.text or "") for passage in passages]
-    spread = {term: sum(term in shared for shared in held) for term in terms}
+    wanted = terms(claim)
+    held = [wanted & terms(passage.text or "") for passage in passages]
+    spread = {term: sum(term in shared for shared in held) for term in wanted}
     weights = [sum(1 / spread[term] for term in sorted(shared)) for shared in held]
     best = sorted(range(len(passages)), key=lambda n: (-weights[n], n))[:limit]
     return [passages[n] for n in sorted(best)]
 
 
-def _terms(text: str) -> set[str]:
+def terms(text: str) -> set[str]:
     """Return the words of `text` in lower case; pairs of neighbours where a script has no spaces."""
-    terms: set[str] = set()
+    found: set[str] = set()
     for word in _WORD.findall(text.casefold()):
         if _UNSPACED.search(word):
-            terms.update(word[n : n + 2] for n in range(max(len(word) - 1, 1)))
+            found.update(word[n : n + 2] for n in range(max(len(word) - 1, 1)))
         else:
-            terms.add(word)
-    return terms
+            found.add(word)
+    return found
