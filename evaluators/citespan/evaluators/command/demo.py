@@ -37,7 +37,7 @@ def demo(
     as_json: given.JsonOption = False,
     output: given.OutputOption = None,
     overwrite: given.OverwriteOption = False,
-    show: given.ShowOption = given.Show.ALL,
+    show: given.ShowOption = given.Show.BRIEF,
 ) -> None:
     """Start a local Phoenix, trace a small RAG app into it, judge its citations and show the verdicts.
 
@@ -72,9 +72,21 @@ def demo(
             code = evaluate_source(source, Annotator(client, project), settings, wanted, show_unchanged=True)
         if not once:
             phoenix.leave_running()
-            terminal.say(f"See the verdicts beside the passages: {url}/projects/{project.id}", style="bold")
-            terminal.say(f"Phoenix keeps running. Stop it with: kill {phoenix.process_id}")
+            for line in _what_next(f"{url}/projects/{project.id}/traces", url, phoenix.process_id):
+                terminal.say(line)
     raise typer.Exit(code)
+
+
+def _what_next(traces_url: str, url: str, process_id: int) -> tuple[str, ...]:
+    """Return the last lines of the demo: where to look, what to try, how to stop."""
+    return (
+        "",
+        f"Look      {traces_url}",
+        "          open a trace, then a claim: the claim, the passage it cites and the verdict stand together",
+        f'Ask       PHOENIX_COLLECTOR_ENDPOINT={url} PHOENIX_PROJECT={PROJECT} python examples/plain_rag.py "..."',
+        f"Evaluate  citespan evaluate --endpoint {url} --project {PROJECT}",
+        f"Stop      kill {process_id}",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ class Show(StrEnum):
     FINDINGS = "findings"
     """Runs with a failed, conflicting or unjudged claim, and of those only such claims."""
 
+    BRIEF = "brief"
+    """One line per run, and the run that most wants a look in full."""
+
     NONE = "none"
     """Measures only."""
 

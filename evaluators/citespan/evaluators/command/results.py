@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from citespan.evaluators.command.brief import badness, print_brief, print_legend
 from citespan.evaluators.command.gates import Gate, GateResult, check_gates
 from citespan.evaluators.command.labels import has_finding, print_run
 from citespan.evaluators.command.parameters import Show
@@ -89,6 +90,7 @@ class Results:
         self._aside: list[str] = []
         self._notes: dict[str, object] = {}
         self._gate_results: list[GateResult] = []
+        self._worst: tuple[Sequence[LabelRow], Mapping[str, Ratio]] | None = None
 
     def add(self, evaluation: Evaluation, *, url: str | None = None) -> None:
         """Take one evaluation: into the table, onto the screen, into the measures."""
@@ -159,6 +161,7 @@ class Results:
             for warning in report.warnings:
                 self.terminal.warn(warning)
         elif report.runs or self._wanted.gates:
+            self._print_worst()
             self.terminal.out.print(render_report(report))
         for result in self._gate_results:
             self.terminal.say_result(str(result), is_good=result.is_passed)
@@ -181,10 +184,25 @@ class Results:
     def _print(self, rows: Sequence[LabelRow], measures: Mapping[str, Ratio]) -> None:
         if self._wanted.show is Show.NONE:
             return
+        if self._wanted.show is Show.BRIEF:
+            self._print_brief(rows, measures)
+            return
         if self._wanted.show is Show.FINDINGS:
             rows = [row for row in rows if has_finding(row)]
         if rows:
             print_run(self.terminal.out, rows, measures)
+
+    def _print_brief(self, rows: Sequence[LabelRow], measures: Mapping[str, Ratio]) -> None:
+        if not self._taken:
+            print_legend(self.terminal.out)
+        print_brief(self.terminal.out, rows, measures)
+        if badness(rows) > (badness(self._worst[0]) if self._worst is not None else (0, 0)):
+            self._worst = rows, measures
+
+    def _print_worst(self) -> None:
+        if self._worst is not None:
+            self.terminal.out.print("\nThe answer with most to mend:\n")
+            print_run(self.terminal.out, *self._worst)
 
 
 def _cut_short(error: BaseException) -> str:
