@@ -12,7 +12,7 @@ from citespan.tracer.faults import log_fault
 from citespan.tracer.passages import Passage
 from citespan.tracer.text import clean_text
 
-__all__ = ["as_citation", "as_passage", "as_passages", "number_passages"]
+__all__ = ["as_citations", "as_passage", "as_passages", "number_passages"]
 
 _TEXT_KEYS = ("text", "content", "page_content", "body", "document")
 _WRAPPED_KEYS = ("node", "document")
@@ -20,6 +20,7 @@ _ID_KEYS = ("id", "_id", "node_id", "id_", "doc_id", "document_id", "chunk_id")
 _SCORE_KEYS = ("score", "_score", "similarity", "relevance_score")
 _METADATA_KEYS = ("metadata", "meta")
 _TITLE_KEYS = ("title", "file_name", "filename", "name")
+_CITATION_FIELDS = ("passage_id", "start", "end", "quote")
 _URL_KEYS = ("url", "link", "uri", "source", "source_url", "href")
 
 
@@ -99,47 +100,44 @@ def as_passage(item: object) -> Passage:
     return _from_fields(fields)
 
 
-def as_citation(item: Citation | Mapping[str, object] | str) -> Citation:
-    """Return `item` as a citation.
+def as_citations(
+    items: Iterable[Citation | Mapping[str, object] | str], answer_length: int
+) -> tuple[Citation, ...]:
+    """Return the items as citations of an answer of `answer_length` code points.
 
-    Args:
-        item: A citation, a dict `{"passage_id", "start"?, "end"?, "quote"?}`, or a passage id alone.
-
-    Raises:
-        TypeError: It is neither, or a dict without a passage id.
-        ValueError: Its range is no range.
+    One that names no passage is left out; one whose range is none keeps its passage and loses the range.
     """
+    citations: list[Citation] = []
+    for item in items:
+        try:
+            citations.append(_citation(item, answer_length))
+        except Exception as fault:
+            log_fault("reading a citation", fault)
+    return tuple(citations)
+
+
+def _citation(item: Citation | Mapping[str, object] | str, answer_length: int) -> Citation:
     if isinstance(item, str):
         return Citation(passage_id=clean_text(item))
-    if not isinstance(item, Citation):
-        item = _citation_from_dict(item)
-    start, end = item.start, item.end
-    if (start is None) != (end is None) or (start is not None and end is not None and not 0 <= start < end):
-        raise ValueError(
-            f"a citation of {item.passage_id!r} covers {start!r} to {end!r}: expected 0 <= start < end"
-        )
-    is_clean = clean_text(item.passage_id) == item.passage_id and clean_text(item.quote or "") == (
-        item.quote or ""
-    )
-    if is_clean:
-        return item
-    quote = None if item.quote is None else clean_text(item.quote)
-    return replace(item, passage_id=clean_text(item.passage_id), quote=quote)
-
-
-def _citation_from_dict(data: Mapping[str, object]) -> Citation:
-    passage_id, start, end, quote = (data.get(key) for key in ("passage_id", "start", "end", "quote"))
-    if not isinstance(passage_id, str | int) or isinstance(passage_id, bool):
+    data = {name: getattr(item, name) for name in _CITATION_FIELDS} if isinstance(item, Citation) else item
+    passage_id, start, end, quote = (data.get(name) for name in _CITATION_FIELDS)
+    if not isinstance(passage_id, str | int):
         raise TypeError('a citation has no "passage_id": expected a string')
-    if not all(value is None or type(value) is int for value in (start, end)):
-        raise TypeError(
-            '"start" and "end" of a citation are code points of the answer: expected whole numbers'
+    has_range = type(start) is int and type(end) is int and 0 <= start < end <= answer_length
+    if not has_range and (start, end) != (None, None):
+        log_fault(
+            "the range of a citation",
+            ValueError(
+                f"{start!r} to {end!r} is no range of the {answer_length} code points of the answer"
+                f" (citation of {passage_id!r}): recorded without it"
+            ),
         )
     return Citation(
-        passage_id=str(passage_id),
-        start=cast("int | None", start),
-        end=cast("int | None", end),
-        quote=None if quote is None else str(quote),
+        passage_id=clean_text(str(passage_id)),
+        start=cast("int", start) if has_range else None,
+        end=cast("int", end) if has_range else None,
+        origin=item.origin if isinstance(item, Citation) else "app",
+        quote=None if quote is None else clean_text(str(quote)),
     )
 
 
@@ -186,7 +184,7 @@ class _Fields:
 
     def string(self, names: Sequence[str]) -> str | None:
         value = self.first(names)
-        if isinstance(value, bool) or value is None:
+        if value is None or isinstance(value, bool) or callable(value):
             return None
         return clean_text(str(value))
 

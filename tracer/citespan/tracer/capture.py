@@ -17,7 +17,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
 
-from citespan.tracer.adapt import as_citation, as_passages
+from citespan.tracer.adapt import as_citations, as_passages
 from citespan.tracer.attributes import RUN, write_record
 from citespan.tracer.citations import Citation
 from citespan.tracer.faults import log_fault, warn_once
@@ -71,7 +71,7 @@ class Run:
         "tracing",
     )
 
-    def __init__(self, tracing: Tracing, span: Span, parent: Context, question: str | None) -> None:
+    def __init__(self, tracing: Tracing, span: Span, parent: Context) -> None:
         """Begin to record on `span`; apps use `run()` or `start_run()`."""
         self.tracing = tracing
         """How it is recorded."""
@@ -85,7 +85,7 @@ class Run:
         """Whether the run's span has ended."""
         self.log = PassageLog(tracing.redaction.passages)
         """What was retrieved and shown."""
-        self._question = question
+        self._question: str | None = None
         self._answer: str | None = None
         self._chunks: list[str] = []
         self._citations: tuple[Citation, ...] = ()
@@ -97,7 +97,7 @@ class Run:
     @classmethod
     def joining(cls, outer: Run) -> Run:
         """Return a run that records into `outer`, the one it happens in: nothing is recorded twice."""
-        joined = cls(outer.tracing, outer.span, outer.parent_context, None)
+        joined = cls(outer.tracing, outer.span, outer.parent_context)
         joined.context = outer.context
         joined.log = outer.log
         joined._outer = outer
@@ -183,7 +183,7 @@ class Run:
             if self.is_recording:
                 self._answer = clean_text(text)
                 self._is_answer_said = True
-                self._citations = tuple([as_citation(citation) for citation in citations])
+                self._citations = as_citations(citations, len(text)) if citations else ()
         except Exception as fault:
             log_fault("Run.answer", fault)
 
@@ -191,8 +191,12 @@ class Run:
         """Record the next part of a streamed answer; `answer()` replaces what the parts make."""
         if self._outer is not None:
             self._outer.answer_chunk(text)
-        else:
-            self._chunks.append(text)
+            return
+        try:
+            if self.is_recording:
+                self._chunks.append(clean_text(text))
+        except Exception as fault:
+            log_fault("Run.answer_chunk", fault)
 
     def returned(self, text: str, *, is_cut: bool = False) -> None:
         """Record a function's result as the answer, unless the app says what the answer is.
@@ -237,6 +241,13 @@ class Run:
         finally:
             block.exit()
 
+    def ask(self, question: str) -> None:
+        """Record the question."""
+        try:
+            self._question = clean_text(question)
+        except Exception as fault:
+            log_fault("the question of a run", fault)
+
     def step_parent(self) -> Context:
         """Return the context a new step belongs under: the current one inside the run, else the run's own."""
         current = otel_context.get_current()
@@ -253,24 +264,30 @@ class Run:
 
         What is not given is taken from OpenInference's `using_session()`, `using_user()` and their like.
         """
-        given: tuple[str | list[str] | None, ...] = (
-            session_id,
-            user_id,
-            None if metadata is None else json.dumps(dict(metadata), ensure_ascii=False, default=str),
-            None if tags is None else [clean_text(tag) for tag in tags],
-        )
-        if not self.parent_context and given == (None, None, None, None):
+        if not self.parent_context and session_id is None is user_id and metadata is None is tags:
             return
-        for key, value in zip(_IDENTITY, given, strict=True):
-            if value is None:
-                inherited = self.parent_context.get(key)
-                if isinstance(inherited, str):
-                    self._identity[key] = inherited
-                elif isinstance(inherited, list | tuple):
-                    self._identity[key] = [str(tag) for tag in cast("Sequence[object]", inherited)]
-            else:
-                self._identity[key] = clean_text(value) if isinstance(value, str) else value
-                self.context = otel_context.set_value(key, self._identity[key], self.context)
+        try:
+            given: tuple[str | list[str] | None, ...] = (
+                session_id,
+                user_id,
+                None if metadata is None else json.dumps(dict(metadata), ensure_ascii=False, default=str),
+                None if tags is None else [clean_text(tag) for tag in tags],
+            )
+            for key, value in zip(_IDENTITY, given, strict=True):
+                self._identify(key, value)
+        except Exception as fault:
+            log_fault("who asks", fault)
+
+    def _identify(self, key: str, value: str | list[str] | None) -> None:
+        if value is not None:
+            self._identity[key] = clean_text(value) if isinstance(value, str) else value
+            self.context = otel_context.set_value(key, self._identity[key], self.context)
+            return
+        inherited = self.parent_context.get(key)
+        if isinstance(inherited, str):
+            self._identity[key] = inherited
+        elif isinstance(inherited, list | tuple):
+            self._identity[key] = [str(tag) for tag in cast("Sequence[object]", inherited)]
 
     def _final_attributes(self) -> dict[str, str | list[str]]:
         redaction = self.tracing.redaction
@@ -278,7 +295,7 @@ class Run:
         passages = self.log.shown
         notes = _Notes(*redacted_passages(passages)) if redaction.is_active else _Notes([], [])
         if self._question is not None:
-            question = notes.recorded(redaction.question, clean_text(self._question), "question")
+            question = notes.recorded(redaction.question, self._question, "question")
             attributes[SpanAttributes.INPUT_VALUE] = question
         citations = self._citations
         answer = self._final_answer()
@@ -294,7 +311,7 @@ class Run:
 
     def _final_answer(self) -> str | None:
         if self._chunks and not self._is_answer_said:
-            return clean_text("".join(self._chunks))
+            return "".join(self._chunks)
         return self._answer
 
 
@@ -325,12 +342,14 @@ def start_run(
         tracing = active_tracing()
         parent = base_context()
         span = tracing.tracer.start_span(name, context=parent, start_time=now(tracing))
-        run = Run(tracing, span, parent, question)
-        if span.is_recording():
-            run.identify(session_id, user_id, metadata, tags)
-    except Exception as error:
-        log_fault("start_run", error)
-        return Run(active_tracing(), INVALID_SPAN, otel_context.get_current(), None)
+        run = Run(tracing, span, parent)
+    except Exception as fault:
+        log_fault("start_run", fault)
+        return Run(active_tracing(), INVALID_SPAN, otel_context.get_current())
+    if span.is_recording():
+        if question is not None:
+            run.ask(question)
+        run.identify(session_id, user_id, metadata, tags)
     return run
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -57,11 +58,12 @@ class LoggedPassage:
 class PassageLog:
     """Collects what a run retrieved and what of it the model was shown."""
 
-    __slots__ = ("_by_id", "_by_text", "_retrieved", "_rule", "_shown")
+    __slots__ = ("_by_id", "_by_text", "_lock", "_retrieved", "_rule", "_shown")
 
     def __init__(self, rule: Rule | None) -> None:
         """Start empty; `rule` is the redaction rule for passages."""
         self._rule = rule
+        self._lock = threading.Lock()
         self._retrieved: list[LoggedPassage] = []
         self._shown: list[LoggedPassage] | None = None
         self._by_id: dict[str, LoggedPassage] = {}
@@ -69,7 +71,9 @@ class PassageLog:
 
     def retrieve(self, passages: Iterable[Passage]) -> list[LoggedPassage]:
         """Add what one retrieval returned; a passage that came before keeps its entry."""
-        return [self._place(_logged(passage, self._rule)) for passage in passages]
+        entries = [_logged(passage, self._rule) for passage in passages]
+        with self._lock:
+            return [self._place(entry) for entry in entries]
 
     def show(self, passages: Iterable[Passage]) -> list[LoggedPassage]:
         """Say which passages the prompt holds, in order, and return those that no retrieval recorded."""
@@ -179,6 +183,8 @@ def _redact_entry(entry: LoggedPassage, text: str, rule: Rule) -> None:
         entry.sha256 = None
     if made.is_hidden:
         entry.title = entry.metadata = None
+    elif entry.title is not None:
+        entry.title = redact(rule, entry.title).text
 
 
 def _metadata_json(metadata: Mapping[str, object], rule: Rule | None) -> str:

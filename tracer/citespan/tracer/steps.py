@@ -68,8 +68,9 @@ class StepSpan:
             self.span.set_attributes(attributes)
             if error is not None:
                 record_error(self.span, error, hides_text=self._run.tracing.redaction.is_active)
-        finally:
             self.span.end(now(self._run.tracing))
+        except Exception as fault:
+            log_fault("the end of a step", fault)
 
 
 class Retrieval:
@@ -94,10 +95,14 @@ class Retrieval:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
         """End the span; an exception of the block is recorded and goes on."""
+        attributes: Attributes = {_KIND: _RETRIEVER}
         try:
-            self._step.end(_retrieval_attributes(self._run, self._query, self._entries), error)
+            if self._run.is_recording:
+                attributes = _retrieval_attributes(self._run, self._query, self._entries)
         except Exception as fault:
             log_fault("the end of a retrieval", fault)
+        finally:
+            self._step.end(attributes, error)
         return False
 
     def retrieved(self, passages: Iterable[object], *, labels: Sequence[object] | str | None = None) -> None:
@@ -157,10 +162,14 @@ class Generation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
         """End the span; an exception of the block is recorded and goes on."""
+        attributes: Attributes = {_KIND: _LLM}
         try:
-            self._step.end(self._final_attributes() if self._run.is_recording else {}, error)
+            if self._run.is_recording:
+                attributes = self._final_attributes()
         except Exception as fault:
             log_fault("the end of a generation", fault)
+        finally:
+            self._step.end(attributes, error)
         return False
 
     def output(self, text: str) -> None:

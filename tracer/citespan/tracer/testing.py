@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.id_generator import IdGenerator
-from opentelemetry.trace import format_span_id, format_trace_id
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, format_span_id, format_trace_id
 
 from citespan.tracer.attributes import RUN, RunRecord
 from citespan.tracer.redaction import Redaction
@@ -129,8 +129,7 @@ class _CountingIds(IdGenerator):
 
 
 def _span_dict(span: ReadableSpan) -> Mapping[str, object]:
-    context = span.get_span_context()
-    assert context is not None
+    context = span.get_span_context() or INVALID_SPAN_CONTEXT
     return {
         "name": span.name,
         "trace_id": format_trace_id(context.trace_id),
