@@ -66,7 +66,7 @@ class Dialect:
 
     def after(self, fault: ChatFault) -> Dialect | None:
         """Return what to try after the server refused a request in this dialect; `None` if nothing is left."""
-        if fault.kind is not FaultKind.REFUSED or fault.status not in (400, 415, 422, 501):
+        if fault.kind is not FaultKind.REFUSED or fault.status not in (400, 415, 422, 500, 501):
             return None
         message = str(fault)
         for name in ("temperature", "seed"):

@@ -133,6 +133,9 @@ _QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|out of credits?", re.IGNORECASE
 )
 
+_PARAMETER = re.compile(r"response_format|json_schema|\b(temperature|seed|max_tokens)\b")
+"""What a 500 is about that is really a refusal: llama-cpp-python answers so to a format that it does not know."""
+
 _BY_STATUS = {
     401: FaultKind.AUTH,
     402: FaultKind.QUOTA,
@@ -152,9 +155,11 @@ def read_fault(status: int, content: bytes, *, wait_seconds: float | None = None
     kind = _BY_STATUS.get(status, FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED)
     if kind is FaultKind.RATE_LIMITED and _QUOTA.search(message):
         kind = FaultKind.QUOTA
-    elif status == 400 or status == 422 or status >= 500:
+    elif status in (400, 422) or status >= 500:
         if _CONTEXT.search(message):
             kind = FaultKind.CONTEXT_LENGTH
+        elif status >= 500 and _PARAMETER.search(message):
+            kind = FaultKind.REFUSED
         elif status < 500 and _FILTER.search(message):
             kind = FaultKind.CONTENT_FILTER
     return ChatFault(kind, detail, status=status, wait_seconds=wait_seconds)
