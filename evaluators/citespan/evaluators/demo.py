@@ -11,7 +11,7 @@ from pathlib import Path
 
 from citespan.evaluators.errors import CitespanError, UsageError
 
-__all__ = ["run_example"]
+__all__ = ["find_example", "run_example"]
 
 _PLACES = (
     Path(__file__).parents[3] / "examples" / "plain_rag.py",
@@ -21,6 +21,18 @@ _PLACES = (
 
 _FOREIGN = ("PHOENIX_", "OTEL_", "OPENINFERENCE_")
 """Variables of the user's own traces, which the demo's must not follow."""
+
+
+def find_example() -> Path:
+    """Return where the example is.
+
+    Raises:
+        CitespanError: It is in neither place, so the install is broken.
+    """
+    for place in _PLACES:
+        if place.is_file():
+            return place
+    raise CitespanError(f"the example that the demo runs is not at {_PLACES[-1]}: install citespan anew")
 
 
 def run_example(url: str, project: str, *, timeout_seconds: float = 600.0) -> str:
@@ -38,9 +50,7 @@ def run_example(url: str, project: str, *, timeout_seconds: float = 600.0) -> st
     missing = [name for name in ("bm25s", "snowballstemmer", "openai") if find_spec(name) is None]
     if missing:
         raise UsageError(f"the demo needs {', '.join(missing)}: pip install 'citespan[examples]'")
-    app = next((place for place in _PLACES if place.is_file()), None)
-    if app is None:
-        raise CitespanError(f"the example that the demo runs is not at {_PLACES[-1]}: install citespan anew")
+    app = find_example()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     destination = {"PHOENIX_COLLECTOR_ENDPOINT": url, "PHOENIX_PROJECT_NAME": project}
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os.path
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -79,14 +81,22 @@ def demo(
 
 def _what_next(traces_url: str, url: str, process_id: int) -> tuple[str, ...]:
     """Return the last lines of the demo: where to look, what to try, how to stop."""
+    from citespan.evaluators.demo import find_example
+
+    ask = f"{_short(sys.executable)} {_short(find_example())}"
     return (
         "",
         f"Look      {traces_url}",
         "          open a trace, then a claim: the claim, the passage it cites and the verdict stand together",
-        f'Ask       PHOENIX_COLLECTOR_ENDPOINT={url} PHOENIX_PROJECT={PROJECT} python examples/plain_rag.py "..."',
-        f"Evaluate  citespan evaluate --endpoint {url} --project {PROJECT}",
+        f'Ask       PHOENIX_COLLECTOR_ENDPOINT={url} PHOENIX_PROJECT={PROJECT} {ask} "Your question"',
+        f"Evaluate  {_short(sys.executable)} -m citespan evaluate --endpoint {url} --project {PROJECT}",
         f"Stop      kill {process_id}",
     )
+
+
+def _short(path: str | Path) -> str:
+    """Return the shorter of the ways to write a path, seen from the current folder."""
+    return min(str(path), os.path.relpath(path), key=len)
 
 
 @dataclass(frozen=True, slots=True)
