@@ -1,0 +1,200 @@
+"""One run out of a trace that some other instrumentor wrote, in the order of evidence that TRACES tells.
+
+::
+
+    spans -> root -> answer -> model call -> retrievals -> prompt -> passages under the labels shown -> state
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from citespan.evaluators.reading.answer import Answer, choose_root, find_answer
+from citespan.evaluators.reading.documents import Document
+from citespan.evaluators.reading.generation import (
+    contributing_calls,
+    find_generation,
+    model_calls,
+    read_prompt,
+)
+from citespan.evaluators.reading.markers_rewritten import relabel
+from citespan.evaluators.reading.normalise import SpanView
+from citespan.evaluators.reading.passage_set import Evidence, PassageSet, make_passages
+from citespan.evaluators.reading.passages import (
+    Retrieval,
+    find_retrievals,
+    given_documents,
+    ids_by_text,
+    union_documents,
+)
+from citespan.evaluators.reading.provider_citations import provider_citations
+from citespan.evaluators.reading.question import Question, find_question
+from citespan.evaluators.reading.rules import ReadingRules
+from citespan.evaluators.reading.states import state_of
+from citespan.evaluators.reading.structured_citations import structured_citations
+from citespan.evaluators.reading.tree import SpanTree
+from citespan.evaluators.runs import Run, RunOrigin, RunState
+from citespan.evaluators.sources.source import Trace
+from citespan.tracer.text import clean_text
+
+__all__ = ["infer_run"]
+
+_MODEL_KINDS = frozenset(["LLM", "AGENT", "RETRIEVER", "RERANKER", "TOOL"])
+
+
+def infer_run(trace: Trace, rules: ReadingRules | None = None) -> Run:
+    """Return the one run of a trace of foreign make, or the state that says why it cannot be known.
+
+    Args:
+        trace: The trace.
+        rules: Where the app keeps things, if a settings file says so; what it does not name is inferred.
+    """
+    rules = rules or ReadingRules()
+    tree = SpanTree.of(trace)
+    if not tree.views:
+        return _evaluators_only(trace)
+    root = choose_root(tree)
+    ids = ids_by_text(tree)
+    retrievals = find_retrievals(tree, ids)
+    answer = _answer(tree, root, retrievals, rules)
+    named = rules.find_passages(tree)
+    before = _before(answer, retrievals)
+    found = _passages(tree, answer, named or union_documents(before), before, ids)
+    question = _question(tree, root, answer, retrievals, found, rules)
+    judged = state_of(
+        answer,
+        found.passages,
+        retrievals,
+        restored=found.restored,
+        is_incomplete=any(view.span.parent_id is not None for view in tree.roots),
+        has_model=any(view.kind in _MODEL_KINDS for view in tree.views),
+    )
+    origin = _origin(trace, tree, root, answer.view)
+    reasons = (
+        *judged.reasons,
+        *answer.reasons,
+        *found.reasons,
+        *((question.reason,) if question.reason else ()),
+    )
+    return Run(
+        id=f"{trace.trace_id}:{answer.view.id}",
+        question=None if question.text is None else clean_text(question.text),
+        answer=None if answer.text is None else clean_text(answer.text),
+        passages=found.passages,
+        citations=found.citations,
+        state=judged.state,
+        reasons=tuple(dict.fromkeys((*_origin_reasons(tree, origin), *reasons))),
+        resolution="inferred",
+        passages_lost=judged.passages_lost,
+        origin=replace(origin, passage_span_ids=found.span_ids),
+    )
+
+
+def _before(answer: Answer, retrievals: list[Retrieval]) -> list[Retrieval]:
+    """Return the retrievals that ended before the answer was begun; all if the clock says none did."""
+    if answer.generation is None:
+        return retrievals
+    begun = answer.generation.view.span.start_ns
+    return [r for r in retrievals if r.view.span.end_ns <= begun] or retrievals
+
+
+def _answer(tree: SpanTree, root: SpanView, retrievals: list[Retrieval], rules: ReadingRules) -> Answer:
+    named = rules.find_answer(tree)
+    if named is None:
+        answer = find_answer(tree, root, retrievals)
+        missed = ("answer_rule_found_nothing",) if rules.answer is not None else ()
+        return replace(answer, reasons=(*answer.reasons, *missed))
+    generation = find_generation(tree, model_calls(tree), named.text)
+    return Answer(named.text, named.view, generation, ("answer_from_rules",))
+
+
+def _question(
+    tree: SpanTree,
+    root: SpanView,
+    answer: Answer,
+    retrievals: list[Retrieval],
+    found: PassageSet,
+    rules: ReadingRules,
+) -> Question:
+    named = rules.find_question(tree)
+    if named is not None:
+        return Question(named.text, "question_from_rules")
+    texts = [passage.text or "" for passage in found.passages]
+    return find_question(tree, root, answer.generation, [retrieval.view for retrieval in retrievals], texts)
+
+
+def _passages(
+    tree: SpanTree,
+    answer: Answer,
+    documents: Sequence[Document],
+    retrievals: list[Retrieval],
+    ids: Mapping[str, str | None],
+) -> PassageSet:
+    generation = answer.generation
+    wrote = answer.view if generation is None else generation.view
+    since = min((retrieval.view.span.start_ns for retrieval in retrievals), default=0)
+    prompts = (
+        []
+        if generation is None
+        else [
+            read_prompt(tree, call)
+            for call in contributing_calls(tree, model_calls(tree), generation, answer.text or "", since)
+        ]
+    )
+    provider = provider_citations(wrote)
+    given = given_documents(tree, wrote) if not documents and provider is None else ()
+    evidence = Evidence(documents or given, prompts, provider, ids, are_retrieved=bool(documents))
+    found = make_passages(evidence, answer.text or "")
+    if answer.text is None:
+        return found
+    if generation is not None:
+        passages, reason = relabel(found.passages, generation.text, answer.text)
+        found = replace(found, passages=passages, reasons=(*found.reasons, *((reason,) if reason else ())))
+    structured = structured_citations([wrote, answer.view], answer.text, found.passages)
+    return replace(
+        found,
+        citations=(*found.citations, *structured.citations),
+        reasons=(*found.reasons, *structured.reasons),
+    )
+
+
+def _origin(trace: Trace, tree: SpanTree, root: SpanView, answer_view: SpanView) -> RunOrigin:
+    session_id = next(
+        (s for view in (root, answer_view) if isinstance(s := view.at("session.id"), str)), None
+    )
+    return RunOrigin(
+        trace_id=trace.trace_id,
+        root_span_id=root.id,
+        answer_span_id=answer_view.id,
+        answer_start_ns=answer_view.span.start_ns,
+        answer_end_ns=answer_view.span.end_ns,
+        is_parent_missing=root.span.parent_id is not None,
+        session_id=session_id,
+    )
+
+
+def _origin_reasons(tree: SpanTree, origin: RunOrigin) -> list[str]:
+    reasons = ["parent_not_in_phoenix"] if origin.is_parent_missing else []
+    return reasons + ([f"several_roots:{len(tree.roots)}"] if len(tree.roots) > 1 else [])
+
+
+def _evaluators_only(trace: Trace) -> Run:
+    root = trace.spans[0]
+    return Run(
+        id=f"{trace.trace_id}:{root.span_id}",
+        question=None,
+        answer=None,
+        passages=(),
+        state=RunState.NOT_RAG,
+        reasons=("evaluator_spans_only",),
+        resolution="inferred",
+        origin=RunOrigin(
+            trace_id=trace.trace_id,
+            root_span_id=root.span_id,
+            answer_span_id=root.span_id,
+            answer_start_ns=root.start_ns,
+            answer_end_ns=root.end_ns,
+            is_parent_missing=root.parent_id is not None,
+        ),
+    )
