@@ -13,6 +13,7 @@ import typer
 from citespan.evaluators.command.demo import demo
 from citespan.evaluators.command.doctor import doctor
 from citespan.evaluators.command.evaluate import evaluate
+from citespan.evaluators.command.inspect import inspect
 from citespan.evaluators.command.purge import purge
 from citespan.evaluators.command.report import report
 from citespan.evaluators.command.score import score
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for function in (demo, score, evaluate, report, serve, doctor, purge):
+for function in (demo, score, evaluate, report, inspect, serve, doctor, purge):
     app.command(epilog=EXIT_CODES)(function)
 
 

@@ -86,13 +86,12 @@ def evaluate(
     from citespan.evaluators.annotate import Annotator
     from citespan.evaluators.command.moment import moment
     from citespan.evaluators.command.results import Wanted
-    from citespan.evaluators.command.sourced import First, evaluate_source
+    from citespan.evaluators.command.sourced import FileTraces, evaluate_source
     from citespan.evaluators.errors import UsageError
     from citespan.evaluators.phoenix.client import PhoenixClient
     from citespan.evaluators.phoenix.connection import Connection
     from citespan.evaluators.settings import Settings
     from citespan.evaluators.sources.phoenix import PhoenixSource
-    from citespan.evaluators.sources.spanfile import SpanFile
 
     settings = Settings.load(
         endpoint=endpoint,
@@ -120,7 +119,7 @@ def evaluate(
             raise UsageError(
                 "--spans reads a file: --since, --trace, --series and --claims are about Phoenix"
             )
-        from_file = First(SpanFile(spans), limit)
+        from_file = FileTraces(spans, limit)
         raise typer.Exit(evaluate_source(from_file, None, settings, wanted, show_unchanged=show_unchanged))
     start = None if since is None else moment(since, now=datetime.now().astimezone())
     with PhoenixClient(Connection.from_settings(settings)) as client:

@@ -5,29 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
+from pathlib import Path
 
 from citespan.evaluators.annotate import Annotator
 from citespan.evaluators.command.results import Results, Wanted
 from citespan.evaluators.command.terminal import count
+from citespan.evaluators.errors import InputError
 from citespan.evaluators.judges.registry import load_judge
 from citespan.evaluators.report import Setup
 from citespan.evaluators.settings import Settings
 from citespan.evaluators.sources.source import Source, Trace
+from citespan.evaluators.sources.spanfile import SpanFile
 from citespan.evaluators.worker import EvaluatedRun, PassSummary, run_pass
 
-__all__ = ["First", "evaluate_source"]
+__all__ = ["FileTraces", "evaluate_source"]
 
 
-class First:
-    """The first traces of a source."""
+class FileTraces:
+    """The first traces of a file of spans."""
 
-    def __init__(self, source: Source, limit: int | None) -> None:
-        self._source = source
+    def __init__(self, path: Path, limit: int | None) -> None:
+        self._path = path
         self._limit = limit
 
     def traces(self) -> Iterator[Trace]:
-        """Yield at most `limit` traces; all of them without a limit."""
-        return islice(self._source.traces(), self._limit)
+        """Yield at most `limit` traces; all of them without a limit.
+
+        Raises:
+            InputError: The file cannot be read as spans, or holds none.
+        """
+        found = False
+        for trace in islice(SpanFile(self._path).traces(), self._limit):
+            found = True
+            yield trace
+        if not found:
+            raise InputError(
+                f"{self._path} holds no spans: expected JSON Lines or a JSON list, one span each"
+            )
 
 
 def evaluate_source(
