@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -35,6 +34,9 @@ class BlockKind(StrEnum):
     CODE = "code"
     """Fenced or indented code: neither claims nor citations."""
 
+    REFERENCE = "reference"
+    """Title or entry of a reference list: neither claims nor citations."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -50,7 +52,7 @@ class Block:
     """One past its last code point."""
 
     text: str
-    """The answer from `start` to `end`, as long, with marks between its lines (`>`) turned into spaces."""
+    """The answer from `start` to `end`, as long: marks between its lines (`>`) are spaces, line breaks all LF."""
 
     level: int = 0
     """Depth of a heading, 1 to 6; 0 for anything else."""
@@ -61,6 +63,7 @@ _CODE_LINE = re.compile(
     r"[;{}=]|\w\(|^\s*(?:def|class|import|from|return|for|while|if|SELECT)\b", re.MULTILINE
 )
 _PREFIX = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?")
+_NOT_SPACE = re.compile(r"[^\s]|\r(?=\n)")
 _SENTENCE_LIKE = re.compile(r"[.!?。！？\]】)][*_\s]*$")
 _RULE_ROW = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 
@@ -77,12 +80,8 @@ def _parser() -> MarkdownIt:
 _PARSER = _parser()
 
 
-@lru_cache(maxsize=8)
 def parse_blocks(answer: str) -> tuple[Block, ...]:
-    """Return the blocks of `answer` in order; every line with a word is in one of them.
-
-    Markers, claims and attachments are all found from the same blocks, so the last answers' are kept.
-    """
+    """Return the blocks of `answer` in order; every line with a word is in one of them."""
     lines = [(match.start(), match.end()) for match in _LINE.finditer(answer)]
     covered = [False] * len(lines)
     blocks: list[Block] = []
@@ -175,8 +174,7 @@ def _block(answer: str, kind: BlockKind, spans: Sequence[tuple[int, int]], level
     pieces: list[str] = []
     at = spans[0][0]
     for start, end in spans:
-        if start > at:
-            pieces.append("\n" + " " * (start - at - 1))
+        pieces.append(_NOT_SPACE.sub(" ", answer[at:start]))
         pieces.append(answer[start:end])
         at = end
-    yield Block(kind, spans[0][0], at, "".join(pieces), level)
+    yield Block(kind, spans[0][0], at, "".join(pieces).replace("\r", "\n"), level)

@@ -35,10 +35,16 @@ class Marker:
     """One past its last code point."""
 
     labels: tuple[str, ...]
-    """The labels or ids it names, in order: `("1", "2")` for `[1, 2]`."""
+    """The labels or ids it names, in order: `("1", "2")` for `[1, 2]`; none for a closing tag, which cites nothing."""
 
     origin: str = "marker"
     """`marker` for one found in the text; else who recorded the range (`app`, `anthropic`, ...)."""
+
+    words: tuple[int, int] | None = None
+    """The part of it that still reads as the answer's words (the text of a link); `None` for most."""
+
+    covers: tuple[int, int] | None = None
+    """The range it covers where that is known: by its tags, or by a record; `None` if only its place tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import sentencex  # type: ignore[import-untyped]  # a compiled module without stubs
 
-from citespan.evaluators.blocks import Block, BlockKind, parse_blocks
+from citespan.evaluators.blocks import Block, BlockKind
 from citespan.evaluators.claims import Marker
+from citespan.evaluators.language import guess_language
+from citespan.evaluators.layout import read_layout
 from citespan.evaluators.marker_runs import MarkerRun, group_markers
+from citespan.evaluators.sentence_ends import mend_ends
 
 __all__ = ["Sentence", "split_sentences"]
 
@@ -26,7 +30,7 @@ class Sentence:
     """One past the last, with the markers that belong to it."""
 
     masked: str
-    """The answer from `start` to `end`, as long, with markers and Markdown structure turned into spaces."""
+    """The answer from `start` to `end`, as long, with markers and line breaks turned into spaces."""
 
     kind: BlockKind
     """What kind of block it stands in."""
@@ -39,44 +43,78 @@ class Sentence:
 
 
 _TEXT_KINDS = (BlockKind.PARAGRAPH, BlockKind.ITEM)
+_KINDS = (*_TEXT_KINDS, BlockKind.HEADING, BlockKind.ROW)
+_WORD = re.compile(r"\w")
 
 
 def split_sentences(answer: str, markers: Sequence[Marker]) -> tuple[Sentence, ...]:
-    """Return the sentences of `answer` in order; a marker after the stop belongs to the sentence before it."""
+    """Return the sentences of `answer` in order; code, header rows and reference lists hold none.
+
+    A marker after the stop belongs to the sentence before it. In a paragraph that opens with a marker and
+    does not close with one, markers lead their sentences.
+    """
     runs = group_markers(answer, markers)
+    language = guess_language(answer)
     sentences: list[Sentence] = []
     at = 0
-    for number, block in enumerate(parse_blocks(answer)):
-        if block.kind in (BlockKind.CODE, BlockKind.HEADER_ROW):
-            continue
+    for number, block in enumerate(read_layout(answer).blocks):
         while at < len(runs) and runs[at].start < block.start:
             at += 1
-        last = at
-        while last < len(runs) and runs[last].start < block.end:
-            last += 1
-        sentences.extend(_split_block(block, number, runs[at:last]))
+        first = at
+        while at < len(runs) and runs[at].start < block.end:
+            at += 1
+        if block.kind in _KINDS:
+            sentences.extend(_split_block(block, number, runs[first:at], language))
     return tuple(sentences)
 
 
-def _split_block(block: Block, number: int, runs: Sequence[MarkerRun]) -> Iterator[Sentence]:
+def _split_block(block: Block, number: int, runs: Sequence[MarkerRun], language: str) -> Iterator[Sentence]:
     masked = _mask(block, runs)
-    for start, end in _bounds(masked) if block.kind in _TEXT_KINDS else [(0, len(masked))]:
+    bounds = [(0, len(masked))]
+    if block.kind in _TEXT_KINDS:
+        places = [(run.start - block.start, run.end - block.start) for run in runs]
+        bounds = mend_ends(masked, _segments(masked, language), places, language)
+    flat = masked.replace("\n", " ")
+    for start, end in _led_by_markers(block, masked, bounds, runs):
         inside = tuple(run for run in runs if start <= run.start - block.start < end)
-        yield Sentence(block.start + start, block.start + end, masked[start:end], block.kind, number, inside)
+        yield Sentence(block.start + start, block.start + end, flat[start:end], block.kind, number, inside)
 
 
 def _mask(block: Block, runs: Sequence[MarkerRun]) -> str:
-    text = block.text.replace("\n", " ")
+    """Return the block's text, as long, with all of each run but a link's words turned into spaces."""
+    text = block.text
     pieces: list[str] = []
     at = 0
     for run in runs:
-        start, end = run.start - block.start, min(run.end - block.start, len(text))
-        pieces += (text[at:start], " " * (end - start))
-        at = end
+        kept = [marker.words for marker in run.markers if marker.words]
+        for start, end in [*kept, (run.end, run.end)]:
+            left, right = start - block.start, min(end - block.start, len(text))
+            hidden_from = max(at, run.start - block.start)
+            pieces += (text[at:hidden_from], " " * (left - hidden_from), text[left:right])
+            at = right
     return "".join((*pieces, text[at:]))
 
 
-def _bounds(masked: str) -> list[tuple[int, int]]:
-    find = cast("Callable[[str, str], list[dict[str, int]]]", sentencex.get_sentence_boundaries)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-    bounds = [(found["start_index"], found["end_index"]) for found in find("en", masked)]
-    return [(start, end) for start, end in bounds if masked[start:end].strip()]
+def _segments(masked: str, language: str) -> list[tuple[int, int]]:
+    find = cast(
+        "Callable[[str, str], list[dict[str, int]]]",
+        sentencex.get_sentence_boundaries,  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    )
+    return [(found["start_index"], found["end_index"]) for found in find(language, masked.replace("\n", " "))]
+
+
+def _led_by_markers(
+    block: Block, masked: str, bounds: Sequence[tuple[int, int]], runs: Sequence[MarkerRun]
+) -> list[tuple[int, int]]:
+    """Return the bounds, moved so that runs lead sentences where the block's first run does."""
+    if not runs or _WORD.search(masked, 0, runs[0].start - block.start) or len(bounds) < 2:
+        return list(bounds)
+    if not _WORD.search(masked, runs[-1].end - block.start):
+        return list(bounds)
+    moved: list[tuple[int, int]] = []
+    start = bounds[0][0]
+    for _, end in bounds[:-1]:
+        stop = len(masked[:end].rstrip())
+        moved.append((start, stop))
+        start = stop
+    return [*moved, (start, bounds[-1][1])]

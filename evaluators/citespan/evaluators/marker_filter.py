@@ -1,0 +1,217 @@
+"""Decide which of the texts that look like markers are citations.
+
+The run's labels are the main filter; the house style of the answer's resolved markers is the second, so
+that `[9]` of eight sources stays an invalid citation while `[km/h]` and `[2024 report]` are prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from citespan.evaluators.marker_grammar import MarkerForm, Trust
+from citespan.evaluators.marker_names import MarkerName
+from citespan.evaluators.passage_names import PassageNames
+
+__all__ = ["Candidate", "HouseStyle", "select_citations"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A text of the answer that has the form of a marker."""
+
+    form: MarkerForm
+    """Its form."""
+
+    start: int
+    """First code point in the answer."""
+
+    end: int
+    """One past its last code point."""
+
+    names: tuple[MarkerName, ...]
+    """What it names; empty if its content is no list of names."""
+
+    style: str
+    """The form, and for a tag its name: what a house style is made of."""
+
+    words: tuple[int, int] | None = None
+    """The part of it that still reads as the answer's words."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether everything it names is a passage of the run."""
+        return bool(self.names) and all(name.is_known for name in self.names)
+
+    @property
+    def is_partly_known(self) -> bool:
+        """Whether anything it names is a passage of the run."""
+        return any(name.is_known for name in self.names)
+
+
+@dataclass(slots=True)
+class HouseStyle:
+    """How the answer's resolved markers look, and the labels that they could name."""
+
+    names: PassageNames
+    """What the run's passages are called."""
+
+    styles: set[str] = field(default_factory=set[str])
+    """Styles of the markers that resolve."""
+
+    shapes: set[str] = field(default_factory=set[str])
+    """Shapes of their labels, and of all labels of the run."""
+
+    def learn(self, candidate: Candidate) -> None:
+        """Take a resolved marker as an example."""
+        self.styles.add(candidate.style)
+        self.shapes.update(shape_of(name.label) for name in candidate.names if name.is_known)
+
+
+_CLAUSE_END = re.compile(
+    r"(?:[ \t]*\[[^\[\]\n]{1,60}\]){0,10}[ \t]*[\"'”’»*_)\]]{0,4}(?:\Z|[\r\n.,;:!?|。，、；：！？۔؟।…])"
+)
+_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
+_DATE_OR_TIME = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d{1,2}:\d{2}(?::\d{2})?(?:[,.]\d+)?|[+-]?\d*\.\d+|[+-]\d+"
+)
+_MEASURE = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]*[^\W\d_a-f][^\W\d_]*", re.IGNORECASE)
+_FORMULA = re.compile(r"(?:[A-Z][a-z]?\d*)+[+-]?")
+_FILE = re.compile(r".+\.[a-z]{2,4}[a-z0-9]?(?:#.*)?", re.IGNORECASE)
+_STRONG_ID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f-]{15,40}|(?=[a-f]*\d)[0-9a-f]{8,64}|(?=\D*\d)[^\W_][\w.]*(?:[-_:#/][\w.]+)+",
+    re.IGNORECASE,
+)
+_WEAK_ID = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[\w.:#/-]{2,40}", re.IGNORECASE)
+_DISTINCT = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{3,}|.+[-_.:#/].+")
+_INDEXED = re.compile(
+    r"(?:\w*[^\W_]_\w*|(?<!\w)(?:[a-z]|args|argv|arr|buf|dp|idx|kwargs|ptr|tmp|vec)|\w\[[a-z_'\"][\w'\"]*\]"
+    r"|\w\([^()\n]{0,60}\))$"
+)
+_AFTER_INDEX = re.compile(r"\[[a-z_'\"]|[ \t]?(?:[-+*/%]?=|\+|\*|[ \t][<>][ \t])[ \t]?\w|\.[a-z_]+\(")
+_INTERVAL_WORD = re.compile(
+    r"(?:\b(?:interval|range|domain|between|bounds|intervall|bereich|intervalo)|[∈∉])[ \t]*$|\b[a-z] in $",
+    re.IGNORECASE,
+)
+_CHECKBOX = re.compile(r"(?:^|\n)[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+$")
+_EXPONENT = re.compile(
+    r"(?:[\d)\]}²³⁻⁺]|(?<![^\W\d_])(?:[^\W\d_]|[kcmdnµμ]m|ft|in|yd|mi|sec|sq|cu))$", re.IGNORECASE
+)
+_BRACKETS = ("square", "escaped", "footnote", "nested", "caret_bracket", "double_link", "link", "dagger")
+_CITING_TAGS = ("cite", "citation", "co", "doc", "document", "inref", "ref", "reference", "source")
+_BEFORE = 80
+"""How far back a candidate's context is read."""
+
+
+def shape_of(label: str) -> str:
+    """Return the shape of a label: `doc-99` and `doc-1` share one, `3` and `12` another, file names a third."""
+    text = label.casefold()
+    if text.isdigit():
+        return "0"
+    if _FILE.fullmatch(text):
+        return "file"
+    tokens = re.split(r"([-_:.#/])", text)
+    shapes = [
+        "x" if re.fullmatch(r"(?=[a-f]*\d)[0-9a-f]{6,}", token) else re.sub(r"\d+", "0", token)
+        for token in tokens
+    ]
+    return "".join([shapes[0], *("a" if shape.isalpha() and shape != "x" else shape for shape in shapes[1:])])
+
+
+def select_citations(answer: str, candidates: Sequence[Candidate], names: PassageNames) -> list[Candidate]:
+    """Return the candidates that cite, in order; of two that overlap, the one whose form comes first in the table.
+
+    The bracket of a Markdown link is no marker of its own: either the link cites or nothing does.
+    """
+    taken = bytearray(len(answer))
+    for candidate in candidates:
+        if candidate.form.name == "link":
+            taken[candidate.start : candidate.end] = b"\1" * (candidate.end - candidate.start)
+    style = HouseStyle(names, shapes={shape_of(label) for label in names.labels})
+    accepted: list[Candidate] = []
+    for wants_known in (True, False):
+        for candidate in candidates:
+            room = 1 if candidate.form.name in ("link", "double_link") else 0
+            if candidate.is_known is not wants_known or max(taken[candidate.start : candidate.end]) > room:
+                continue
+            if _cites(answer, candidate, style):
+                accepted.append(candidate)
+                taken[candidate.start : candidate.end] = b"\2" * (candidate.end - candidate.start)
+                if candidate.is_partly_known:
+                    style.learn(candidate)
+    return sorted(accepted, key=lambda candidate: candidate.start)
+
+
+def _cites(answer: str, candidate: Candidate, style: HouseStyle) -> bool:
+    if not candidate.names or _is_something_else(answer, candidate):
+        return False
+    if candidate.form.trust is Trust.FORM:
+        return True
+    if candidate.is_known:
+        return candidate.form.trust is Trust.HOUSE or _is_distinct(answer, candidate)
+    at_end = _CLAUSE_END.match(answer, candidate.end) is not None
+    unknown = [name for name in candidate.names if not name.is_known]
+    return all(_could_be_label(name, candidate, style, at_end=at_end) for name in unknown)
+
+
+def _is_something_else(answer: str, candidate: Candidate) -> bool:
+    """Return whether the place says that it is an index, an interval, a checkbox or an exponent."""
+    before = answer[max(0, candidate.start - _BEFORE) : candidate.start]
+    name = candidate.form.name
+    if name == "superscript":
+        return _EXPONENT.search(before) is not None
+    if name not in _BRACKETS:
+        return False
+    labels = [item.label for item in candidate.names]
+    if labels[0] in ("x", "X") and _CHECKBOX.search(before):
+        return True
+    if len(labels) == 2 and all(label.isdigit() for label in labels):
+        has_unknown_zero = any(item.label == "0" and not item.is_known for item in candidate.names)
+        return has_unknown_zero or _INTERVAL_WORD.search(before) is not None
+    is_attached = bool(before) and (before[-1].isalnum() or before[-1] in "_])")
+    if not is_attached or len(labels) > 1 or not labels[0].isdigit():
+        return False
+    return bool(_INDEXED.search(before) or _AFTER_INDEX.match(answer, candidate.end))
+
+
+def _is_distinct(answer: str, candidate: Candidate) -> bool:
+    """Return whether known labels in a form that prose uses too can be meant as nothing else."""
+    match candidate.form.name:
+        case "round":
+            return all(name.is_led or _DISTINCT.fullmatch(name.label) for name in candidate.names)
+        case "braces":
+            is_double = answer.startswith("{{", candidate.start)
+            return is_double or all(
+                name.is_led or _DISTINCT.fullmatch(name.label) for name in candidate.names
+            )
+        case _:
+            return True
+
+
+def _could_be_label(name: MarkerName, candidate: Candidate, style: HouseStyle, *, at_end: bool) -> bool:
+    """Return whether a name that no passage has was meant as a label all the same."""
+    label = name.label
+    is_number = label.isdigit()
+    if _DATE_OR_TIME.fullmatch(label) or (_YEAR.fullmatch(label) and not name.is_led):
+        return False
+    is_house = candidate.style in style.styles
+    is_alike = shape_of(label) in style.shapes or (is_number and style.names.has_numbers)
+    is_strong = _STRONG_ID.fullmatch(label) is not None or _FILE.fullmatch(label) is not None
+    match candidate.form.name:
+        case "square" | "double_link" | "nested" | "caret_bracket":
+            if name.is_led or is_alike:
+                return True
+            if is_number or is_strong:
+                return at_end
+            is_plain = _FORMULA.fullmatch(label) or _MEASURE.fullmatch(label)
+            return is_house and at_end and _WEAK_ID.fullmatch(label) is not None and not is_plain
+        case "link":
+            return is_house and (is_alike or name.is_led)
+        case "special_token":
+            return is_house or is_alike
+        case "tag":
+            tag = candidate.style.partition(" ")[2]
+            return is_house or (tag in _CITING_TAGS and (is_alike or is_strong))
+        case _:
+            return is_house and is_alike
