@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from citespan.evaluators.annotate import identifier_of
 from citespan.evaluators.annotation_rows import citations_row, measure_rows, state_row, verdict_rows
 from citespan.evaluators.claim_spans import claim_mark, claim_spans
 from citespan.evaluators.claims import Certainty, Claim, ResolvedCitation
@@ -19,6 +18,7 @@ from citespan.evaluators.measures import measure
 from citespan.evaluators.options import DEFAULT_OPTIONS
 from citespan.evaluators.passage_windows import WHOLE_BYTES, window
 from citespan.evaluators.runs import Run, RunOrigin, RunState
+from citespan.evaluators.series import beside_person, claim_identifier, identifier_of, series_of
 from citespan.evaluators.trace_mark import TraceMark
 from citespan.evaluators.verdicts import Label, Verdict
 from citespan.tracer import Passage
@@ -265,3 +265,16 @@ def test_a_series_needs_a_name_that_can_stand_in_an_identifier(series: str) -> N
 
 def test_the_main_evaluation_and_a_series_have_identifiers_of_their_own() -> None:
     assert (identifier_of(None), identifier_of("v2.1-trial")) == ("citespan", "citespan:v2.1-trial")
+
+
+@pytest.mark.parametrize("series", [None, "v2.1-trial", "machine-made"])
+def test_every_identifier_written_names_its_series(series: str | None) -> None:
+    identifier = identifier_of(series)
+    of_claim = claim_identifier(identifier, 3)
+    for written in (identifier, of_claim, beside_person(identifier), beside_person(of_claim)):
+        assert series_of(written) == identifier
+
+
+@pytest.mark.parametrize("identifier", ["", "citespan2", "px-app:VXNlcjox", "citespan:a b", "my:citespan"])
+def test_identifiers_of_others_name_no_series(identifier: str) -> None:
+    assert series_of(identifier) is None

@@ -186,6 +186,19 @@ class Workbench:
 @pytest.fixture
 def bench(client: PhoenixClient) -> Iterator[Workbench]:
     """A project of the test's own, into which `citespan.tracer` records."""
+    with new_project(client) as made:
+        yield made
+
+
+@pytest.fixture
+def make_bench() -> Callable[[PhoenixClient], AbstractContextManager[Workbench]]:
+    """Make a project on another server, or with another key."""
+    return new_project
+
+
+@contextmanager
+def new_project(client: PhoenixClient) -> Iterator[Workbench]:
+    """Give a new project to a block."""
     workbench = Workbench(client, f"test-{uuid.uuid4().hex[:8]}")
     with recording(client.connection, workbench.name):
         yield workbench

@@ -122,6 +122,56 @@ def test_a_row_that_a_person_changed_is_left_alone(
     assert bench.evaluate(judge=SteadyJudge(Label.CONTRADICTED)).runs_unchanged == 1
 
 
+def test_what_stands_beside_a_persons_row_stays_over_the_passes(bench: Workbench) -> None:
+    trace_id = bench.recorder.ask("How long?", ANSWER, PASSAGES)
+    bench.evaluate(judge=SteadyJudge(Label.UNSUPPORTED))
+    rows = bench.snapshot().rows
+    on_root = next(row for row in rows.values() if row.annotation.name == "citations")
+    state = rows[trace_id, "cite_state", "citespan"]
+    human = {"kind": Kind.HUMAN, "label": "I checked"}
+    bench.client.annotate(Target.SPAN, [replace(on_root.annotation, **human)])
+    bench.client.annotate(Target.TRACE, [replace(state.annotation, **human)])
+    for label in (Label.CONTRADICTED, Label.SUPPORTED):
+        bench.evaluate(judge=SteadyJudge(label))
+        assert bench.evaluate(judge=SteadyJudge(label)).runs_unchanged == 1
+        after = bench.snapshot()
+        assert after.labels("cite_state") == {
+            (trace_id, "citespan"): "I checked",
+            (trace_id, "citespan:machine"): "evaluated",
+        }
+        root = on_root.annotation.target_id
+        expected = "2/2 supported" if label is Label.SUPPORTED else "0/2 supported, 2 contradicted"
+        assert after.labels("citations") == {
+            (root, "citespan"): "I checked",
+            (root, "citespan:machine"): expected,
+        }
+
+
+def test_a_root_that_arrives_late_takes_over_the_sum(bench: Workbench) -> None:
+    early = bench.recorder.ask("How long?", ANSWER, PASSAGES)
+    recorded = {str(span["span_kind"]): span for span in bench.spans().values()}
+    late, root_id, run_id = "ab" * 16, "ab" * 8, "cd" * 8
+
+    def copy(kind: str, span_id: str, parent_id: str | None) -> dict[str, object]:
+        context = {"trace_id": late, "span_id": span_id}
+        return {**recorded[kind], "context": context, "parent_id": parent_id}
+
+    bench.client.add_spans(
+        bench.project, [copy("RETRIEVER", "ef" * 8, run_id), copy("CHAIN", run_id, root_id)]
+    )
+    bench.recorder.trace_ids.append(late)
+    bench.evaluate()
+    assert bench.snapshot().labels("citations")[run_id, "citespan"] == "2/2 supported"
+    bench.client.add_spans(bench.project, [copy("CHAIN", root_id, None) | {"attributes": {}}])
+    assert not SpanWriter(bench.client, bench.project).wait([root_id])
+    again = bench.evaluate()
+    assert (again.runs_evaluated, again.runs_unchanged) == (1, 1)
+    sums = bench.snapshot().labels("citations")
+    assert sums[root_id, "citespan"] == "2/2 supported"
+    assert (run_id, "citespan") not in sums
+    assert {row.target_id for row in _rows(bench, "cite_state")} == {early, late}
+
+
 def test_a_new_reading_replaces_the_claims_and_keeps_what_people_wrote_on(bench: Workbench) -> None:
     answer = "Refunds are issued within five days and support answers within one hour [1][2]."
     bench.recorder.ask("How long?", answer, PASSAGES)
@@ -270,8 +320,8 @@ def test_a_trace_deleted_meanwhile_is_not_made_anew(bench: Workbench) -> None:
 
 def test_claim_spans_that_do_not_appear_in_time_leave_the_trace_for_the_next_pass(bench: Workbench) -> None:
     class Lost(SpanWriter):
-        def add(self, spans: Sequence[Mapping[str, object]]) -> None:
-            del spans  # as if Phoenix had lost its queue
+        def add(self, spans: Sequence[Mapping[str, object]]) -> dict[str, str]:
+            return {}  # as if Phoenix had lost its queue
 
     trace_id = bench.recorder.ask("How long?", ANSWER, PASSAGES)
     (trace,) = PhoenixSource(bench.client, bench.project).traces()
@@ -311,6 +361,11 @@ def test_verdict_row_holds_everything_a_label_table_needs(
     assert citation["passage_id"] == "plans"
     assert citation["text"] == worked_examples["refunds"].passages[1].text
     assert str(verdict.explanation).startswith(str(verdict.metadata["reason"]))
+
+
+def _rows(bench: Workbench, name: str) -> list[Annotation]:
+    rows = bench.snapshot().rows.values()
+    return [row.annotation for row in rows if row.annotation.name == name]
 
 
 def _verdict_of(snapshot: Snapshot, claim: str) -> StoredAnnotation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,10 +15,14 @@ from citespan.evaluators.errors import NotFound, ServerError, Unauthorized, Unav
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.connection import Connection
 from citespan.evaluators.phoenix.doctor import Outcome, check_phoenix
+from citespan.evaluators.phoenix.purge import purge
 from citespan.evaluators.phoenix.server import PhoenixServer
 from citespan.tracer import Passage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from tests.phoenix.conftest import Workbench
 
 pytestmark = pytest.mark.phoenix
@@ -68,7 +73,7 @@ def test_wrong_project_names_those_that_exist(bench: Workbench) -> None:
     line = _one_line(caught.value)
     assert bench.client.connection.base_url in line
     assert "'no-such-project'" in line
-    assert "default" in line
+    assert re.search(r"there are \S", line)
 
 
 def test_a_missing_or_wrong_key_is_told_apart(guarded: Connection) -> None:
@@ -110,22 +115,38 @@ def test_a_root_path_is_part_of_every_url(bench: Workbench) -> None:
     assert bench.snapshot().labels("cite_state") == {(trace_id, "citespan"): "evaluated"}
 
 
-def test_a_viewer_is_told_which_key_to_use(guarded: Connection) -> None:
-    admin = {"headers": dict(guarded.headers)}
+def _key_of(guarded: Connection, role: str) -> Connection:
+    """Return the connection of a new user with an API key of their own."""
     base = guarded.base_url
-    user = {"email": "v@example.org", "username": "viewer", "password": "a-Long-passw0rd!", "role": "VIEWER"}
-    body = {"user": {**user, "auth_method": "LOCAL"}, "send_welcome_email": False}
-    assert httpx.post(f"{base}/v1/users", json=body, **admin).is_success  # type: ignore[arg-type]
+    user = {"email": f"{role}@example.org", "username": role, "password": "a-Long-passw0rd!"}
+    body = {"user": {**user, "role": role, "auth_method": "LOCAL"}, "send_welcome_email": False}
+    assert httpx.post(f"{base}/v1/users", json=body, headers=dict(guarded.headers)).is_success
     with httpx.Client() as session:
         login = {"email": user["email"], "password": user["password"]}
         assert session.post(f"{base}/auth/login", json=login).is_success
         made = session.post(f"{base}/v1/user/api_keys", json={"data": {"name": "test"}})
-        key = made.json()["data"]["key"]
-    with PhoenixClient(Connection(base, {"authorization": f"Bearer {key}"})) as client:
+    return Connection(base, {"authorization": f"Bearer {made.json()['data']['key']}"})
+
+
+def test_a_viewer_is_told_which_key_to_use(guarded: Connection) -> None:
+    with PhoenixClient(_key_of(guarded, "VIEWER")) as client:
         checks = check_phoenix(client, "default")
     assert [check.outcome for check in checks[:4]] == [Outcome.OK] * 4
     assert checks[4].outcome is Outcome.FAILED
     assert "not of a viewer" in str(checks[4].fix)
+
+
+def test_a_member_can_record_evaluate_and_purge(
+    guarded: Connection, make_bench: Callable[[PhoenixClient], AbstractContextManager[Workbench]]
+) -> None:
+    with PhoenixClient(_key_of(guarded, "MEMBER")) as client, make_bench(client) as bench:
+        bench.recorder.ask("How long?", "At once [1].", [Passage(id="a", text="At once.", label="1")])
+        before = bench.spans()
+        assert bench.evaluate().runs_evaluated == 1
+        assert bench.evaluate(claims_mode="annotations").set_aside == {}
+        assert purge(client, bench.project).rows > 0
+        assert bench.snapshot().rows == {}
+        assert bench.spans() == before
 
 
 def test_doctor_stops_at_the_first_failure_and_says_what_to_do(dead_url: str) -> None:

@@ -10,11 +10,11 @@ citespan has to say there goes beside it, under the identifier `citespan:machine
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citespan.evaluators.annotation_rows import (
+    CITATIONS,
     MEASURE_ROWS,
     STATE,
     VERDICT,
@@ -26,45 +26,28 @@ from citespan.evaluators.annotation_rows import (
     verdict_rows,
 )
 from citespan.evaluators.claim_spans import ClaimMark, ClaimSpan, claim_mark, claim_spans
-from citespan.evaluators.errors import Refused, Unauthorized, UsageError
+from citespan.evaluators.errors import Refused, Unauthorized
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.fingerprints import claim_span_id, generation
 from citespan.evaluators.phoenix.client import PhoenixClient, trace_id_of
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
-from citespan.evaluators.phoenix.row_writer import MACHINE, RowWriter
+from citespan.evaluators.phoenix.row_writer import RowWriter
 from citespan.evaluators.phoenix.span_writer import SpanWriter
+from citespan.evaluators.series import claim_identifier, identifier_of, series_of, without_person
 from citespan.evaluators.settings import ClaimsMode
 from citespan.evaluators.trace_mark import TraceMark, origin_of, shows_claim_spans
 from citespan.evaluators.verdicts import Label
 
-__all__ = ["HUMAN_LABELS", "Annotator", "EvaluatedTrace", "Written", "identifier_of"]
+__all__ = ["HUMAN_LABELS", "Annotator", "EvaluatedTrace", "Written"]
 
-IDENTIFIER = "citespan"
-"""Identifier of the rows of a project's one main evaluation."""
-
-HUMAN_LABELS = {
+HUMAN_LABELS: Mapping[str, float | None] = {
     Label.SUPPORTED.value: 1.0,
     Label.PARTLY_SUPPORTED.value: 0.0,
     Label.UNSUPPORTED.value: 0.0,
     Label.CONTRADICTED.value: 0.0,
-    "not_a_claim": 0.0,
+    "not_a_claim": None,
 }
 """What people can choose in the form `verdict_human`, and its score in Phoenix's charts."""
-
-
-def identifier_of(series: str | None) -> str:
-    """Return the identifier under which a series is written: `citespan`, or `citespan:NAME`.
-
-    Raises:
-        UsageError: The name cannot stand in an identifier, or is kept for another use.
-    """
-    if series is None:
-        return IDENTIFIER
-    if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", series) is None or series == MACHINE:
-        raise UsageError(
-            f"series {series!r}: expected up to 64 letters, digits, dots, hyphens or underscores, not {MACHINE!r}"
-        )
-    return f"{IDENTIFIER}:{series}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +95,10 @@ class _Batch:
     """By trace id, the claim spans it had before."""
 
     span_rows: list[StoredAnnotation] = field(default_factory=list[StoredAnnotation])
-    """Rows on claim spans, answer spans and roots, read just before writing."""
+    """Every row on claim spans, read just before writing."""
+
+    app_span_rows: list[StoredAnnotation] = field(default_factory=list[StoredAnnotation])
+    """citespan's rows on the app's own spans, read just before writing."""
 
     trace_rows: list[StoredAnnotation] = field(default_factory=list[StoredAnnotation])
     """citespan's rows on the traces, read just before writing."""
@@ -165,23 +151,14 @@ class Annotator:
         self._has_label_form = False
 
     def marks(self, trace_ids: Sequence[str]) -> dict[str, TraceMark]:
-        """Return, by trace id, what this series has done so far."""
+        """Return, by trace id, the mark of each trace that this series has done and shown as asked now."""
+        rows = self._trace_rows.read(trace_ids, [STATE])
+        marks = {trace_id: by.get(self._identifier) for trace_id, by in _marks(rows).items()}
         return {
             trace_id: mark
-            for trace_id, marks in _marks(self._trace_rows.read(trace_ids, [STATE])).items()
-            if (mark := marks.get(self._identifier)) is not None
+            for trace_id, mark in marks.items()
+            if mark is not None and mark.claims_mode == self._claims_mode
         }
-
-    def is_done(self, mark: TraceMark | None, fingerprints: Mapping[str, str]) -> bool:
-        """Return whether a mark says that exactly these runs were evaluated and shown as asked now.
-
-        Args:
-            mark: The trace's mark.
-            fingerprints: Run fingerprint of each answer span.
-        """
-        return (
-            mark is not None and mark.claims_mode == self._claims_mode and mark.fingerprints == fingerprints
-        )
 
     def write(self, traces: Sequence[EvaluatedTrace]) -> Written:
         """Write a batch of traces.
@@ -224,12 +201,16 @@ class Annotator:
             known = {mark.span_id for mark in batch.stored_spans.get(trace_id, ())}
             if lacking := [span for span in spans if span.span_id not in known]:
                 sent[trace_id] = lacking
-        self._spans.add([span.data for spans in sent.values() for span in spans])
-        batch.written.claim_spans = sum(map(len, sent.values()))
-        unseen = self._spans.wait([span.span_id for spans in sent.values() for span in spans])
+        refused = self._spans.add([span.data for spans in sent.values() for span in spans])
+        span_ids = [span.span_id for spans in sent.values() for span in spans if span.span_id not in refused]
+        batch.written.claim_spans = len(span_ids)
+        unseen = self._spans.wait(span_ids)
         for trace_id, spans in sent.items():
-            if unseen & {span.span_id for span in spans}:
-                batch.set_aside(trace_id, "claim_spans_not_stored_in_time")
+            for span in spans:
+                if span.span_id in refused:
+                    batch.set_aside(trace_id, refused[span.span_id])
+                elif span.span_id in unseen:
+                    batch.set_aside(trace_id, "claim_spans_not_stored_in_time")
         self._delete_orphans(batch, sent)
 
     def _delete_orphans(self, batch: _Batch, sent: Mapping[str, Sequence[ClaimSpan]]) -> None:
@@ -248,14 +229,20 @@ class Annotator:
                 batch.set_aside(trace_id, "trace_deleted")
 
     def _read_stored_rows(self, batch: _Batch) -> None:
-        targets = [mark.span_id for marks in batch.stored_spans.values() for mark in marks]
+        """Read what people may have changed, and what the last evaluation left."""
+        batch.trace_rows = self._trace_rows.read(list(batch.traces), [STATE, *MEASURE_ROWS])
+        claims = [mark.span_id for marks in batch.stored_spans.values() for mark in marks]
+        claims += [span.span_id for trace in batch.open for span in batch.claim_spans[trace.trace_id]]
+        others: list[str] = []
         for trace in batch.open:
-            targets += [span.span_id for span in batch.claim_spans[trace.trace_id]]
             for evaluation in trace.evaluations:
                 origin = origin_of(evaluation.run)
-                targets += [origin.answer_span_id, origin.root_span_id]
-        batch.span_rows = self._span_rows.read(targets)
-        batch.trace_rows = self._trace_rows.read(list(batch.traces), [STATE, *MEASURE_ROWS])
+                others += [origin.answer_span_id, origin.root_span_id]
+            mark = _marks(batch.trace_rows).get(trace.trace_id, {}).get(self._identifier)
+            for run in () if mark is None else mark.runs:
+                others += [run.answer_span_id, run.root_span_id]
+        batch.span_rows = self._span_rows.read(claims)
+        batch.app_span_rows = self._span_rows.read(others, [VERDICT, CITATIONS])
 
     def _write_verdicts(self, batch: _Batch) -> None:
         rows: dict[str, list[Annotation]] = {}
@@ -265,14 +252,14 @@ class Annotator:
                 for evaluation in trace.evaluations
                 for row in verdict_rows(evaluation, self._places(evaluation))
             ]
-        self._write_rows(batch, self._span_rows, rows, batch.span_rows)
+        self._write_rows(batch, self._span_rows, rows, [*batch.span_rows, *batch.app_span_rows])
 
     def _places(self, evaluation: Evaluation) -> list[tuple[str, str]]:
         """Return, for each claim that is shown, the span and identifier of its verdict; none if claims are not shown."""
         origin = origin_of(evaluation.run)
         if self._claims_mode == "annotations":
             numbers = range(1, len(evaluation.claims) + 1)
-            return [(origin.answer_span_id, f"{self._identifier}#{n}") for n in numbers]
+            return [(origin.answer_span_id, claim_identifier(self._identifier, n)) for n in numbers]
         if not shows_claim_spans(evaluation, self._claims_mode):
             return []
         made = generation(evaluation.run, evaluation.options)
@@ -295,7 +282,7 @@ class Annotator:
         }
         on_spans = {trace.trace_id: self._citations_rows(trace) for trace in shown}
         self._write_rows(batch, self._trace_rows, on_traces, batch.trace_rows)
-        self._write_rows(batch, self._span_rows, on_spans, batch.span_rows)
+        self._write_rows(batch, self._span_rows, on_spans, batch.app_span_rows)
 
     def _citations_rows(self, trace: EvaluatedTrace) -> list[Annotation]:
         """Return the sum on the root, which the table of traces shows, and on each answer where there are several."""
@@ -314,7 +301,9 @@ class Annotator:
         for trace in batch.open:
             for span_id in self._superseded_spans(batch, trace.trace_id):
                 if span_id in touched:
-                    kept.setdefault(trace.trace_id, []).append(superseded_row(span_id, self._identifier))
+                    kept.setdefault(trace.trace_id, []).append(
+                        superseded_row(span_id, VERDICT, self._identifier)
+                    )
                 else:
                     batch.written.deleted += self._client.delete_span(span_id)
         self._write_rows(batch, self._span_rows, kept, batch.span_rows)
@@ -329,27 +318,24 @@ class Annotator:
         return [mark.span_id for mark in batch.stored_spans.get(trace_id, ()) if mark.span_id not in wanted]
 
     def _drop_superseded_rows(self, batch: _Batch) -> None:
-        """Delete the verdicts on answer spans that no claim has now; without the right to, mark them."""
-        wanted = {
-            (target_id, identifier)
-            for trace in batch.open
-            for evaluation in trace.evaluations
-            for target_id, identifier in self._places(evaluation)
-        }
-        answers = {origin_of(e.run).answer_span_id for trace in batch.open for e in trace.evaluations}
+        """Delete the rows on the app's spans that this evaluation no longer has; without the right to, mark them."""
+        wanted: set[tuple[str, str, str]] = set()
+        for trace in batch.open:
+            wanted |= {row.key for row in self._citations_rows(trace)}
+            for evaluation in trace.evaluations:
+                wanted |= {(span_id, VERDICT, name) for span_id, name in self._places(evaluation)}
         gone = [
             row
-            for row in batch.span_rows
-            if row.annotation.name == VERDICT
-            and row.annotation.target_id in answers
-            and row.annotation.identifier.startswith(f"{self._identifier}#")
-            and (row.annotation.target_id, row.annotation.identifier) not in wanted
+            for row in batch.app_span_rows
+            if series_of(row.annotation.identifier) == self._identifier
+            and (row.annotation.target_id, row.annotation.name, without_person(row.annotation.identifier))
+            not in wanted
             and not row.is_human
         ]
         try:
             self._client.delete_stored(Target.SPAN, gone)
         except (Refused, Unauthorized):
-            rows = [superseded_row(row.annotation.target_id, row.annotation.identifier) for row in gone]
+            rows = [superseded_row(*row.key) for row in gone]
             batch.written.rows += self._span_rows.write(rows, ()).written
         else:
             batch.written.deleted += len(gone)
@@ -388,9 +374,9 @@ def _marks(rows: Iterable[StoredAnnotation]) -> dict[str, dict[str, TraceMark]]:
         if row.name != STATE or stored.is_human:
             continue
         if (mark := TraceMark.read(row.metadata)) is not None:
-            here, identifier = marks.setdefault(row.target_id, {}), row.identifier
-            if identifier.endswith(f":{MACHINE}"):  # a person has the row itself, unless it was written again
-                here.setdefault(identifier.removesuffix(f":{MACHINE}"), mark)
-            else:
+            here = marks.setdefault(row.target_id, {})
+            if (identifier := without_person(row.identifier)) == row.identifier:
                 here[identifier] = mark
+            else:
+                here.setdefault(identifier, mark)
     return marks

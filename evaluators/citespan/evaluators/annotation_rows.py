@@ -88,14 +88,14 @@ def verdict_rows(evaluation: Evaluation, places: Sequence[tuple[str, str]]) -> l
     ]
 
 
-def superseded_row(target_id: str, identifier: str) -> Annotation:
-    """Return the verdict on a claim that the answer no longer has."""
+def superseded_row(target_id: str, name: str, identifier: str) -> Annotation:
+    """Return what replaces a row of an earlier reading of the answer where that row has to stay."""
     return Annotation(
         target_id=target_id,
-        name=VERDICT,
+        name=name,
         identifier=identifier,
         label=SUPERSEDED,
-        explanation="The answer is read differently now and has other claims; kept for what people wrote here.",
+        explanation="The answer is read differently now; kept for what people wrote here.",
         metadata={"schema": SCHEMA},
     )
 

@@ -18,6 +18,7 @@ from citespan.evaluators.passage_windows import window
 from citespan.evaluators.runs import Run, RunOrigin
 from citespan.evaluators.sources.phoenix import CLAIM
 from citespan.tracer.passages import Passage
+from citespan.tracer.text import clean_text
 
 __all__ = ["ClaimMark", "ClaimSpan", "claim_mark", "claim_spans"]
 
@@ -106,7 +107,7 @@ def _claim_span(run: Run, origin: RunOrigin, judged: JudgedClaim, made: str, cou
             "end_time": moment,
             "status_code": "OK",
             "attributes": {
-                "input.value": claim_text(run, judged),
+                "input.value": clean_text(claim_text(run, judged)),
                 "input.mime_type": "text/plain",
                 CLAIM: json.dumps(mark, separators=(",", ":")),
             },

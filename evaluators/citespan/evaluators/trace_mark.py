@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.fingerprints import claim_span_id, generation, run_fingerprint
+from citespan.evaluators.judges.judge import JudgeCard
+from citespan.evaluators.options import EvaluateOptions
 from citespan.evaluators.runs import Run, RunOrigin, RunState
 from citespan.evaluators.settings import ClaimsMode
 
@@ -22,6 +24,9 @@ class MarkedRun(BaseModel):
     """What the mark says of one run."""
 
     model_config = ConfigDict(frozen=True)
+
+    root_span_id: str
+    """The trace's root, or the topmost span that was there."""
 
     answer_span_id: str
     """The span whose output is the answer."""
@@ -93,10 +98,15 @@ class TraceMark(BaseModel):
         except ValidationError:
             return None
 
-    @property
-    def fingerprints(self) -> dict[str, str]:
-        """The run fingerprint of each answer span."""
-        return {run.answer_span_id: run.run_fingerprint for run in self.runs}
+    def covers(self, runs: Sequence[Run], judge: JudgeCard, options: EvaluateOptions) -> bool:
+        """Return whether exactly these runs, as they are read now, were evaluated by this judge."""
+        marked = [(run.root_span_id, run.answer_span_id, run.run_fingerprint) for run in self.runs]
+        found: list[tuple[str, str, str]] = []
+        for run in runs:
+            origin = origin_of(run)
+            fingerprint = run_fingerprint(run, judge, options)
+            found.append((origin.root_span_id, origin.answer_span_id, fingerprint))
+        return marked == found
 
 
 def shows_claim_spans(evaluation: Evaluation, claims_mode: ClaimsMode) -> bool:
@@ -118,9 +128,10 @@ def origin_of(run: Run) -> RunOrigin:
 
 
 def _marked_run(evaluation: Evaluation, claims_mode: ClaimsMode) -> MarkedRun:
-    run = evaluation.run
+    run, origin = evaluation.run, origin_of(evaluation.run)
     return MarkedRun(
-        answer_span_id=origin_of(run).answer_span_id,
+        root_span_id=origin.root_span_id,
+        answer_span_id=origin.answer_span_id,
         state=run.state,
         reasons=run.reasons,
         resolution=run.resolution,

@@ -15,7 +15,6 @@ from citespan.evaluators.annotate import Annotator, EvaluatedTrace, Written
 from citespan.evaluators.errors import CitespanError, ServerError
 from citespan.evaluators.evaluate import evaluate
 from citespan.evaluators.evaluation import Evaluation
-from citespan.evaluators.fingerprints import run_fingerprint
 from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.judges.registry import load_judge
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
@@ -168,12 +167,8 @@ class _Pass:
         marks = self.annotator.marks([read.trace.trace_id for read in batch])
         changed: list[_ReadTrace] = []
         for read in batch:
-            fingerprints = {
-                run.origin.answer_span_id: run_fingerprint(run, self.judge.card, self.options)
-                for run in read.runs
-                if run.origin is not None
-            }
-            if self.annotator.is_done(marks.get(read.trace.trace_id), fingerprints):
+            mark = marks.get(read.trace.trace_id)
+            if mark is not None and mark.covers(read.runs, self.judge.card, self.options):
                 self.summary.runs_unchanged += len(read.runs)
             else:
                 changed.append(read)

@@ -174,7 +174,7 @@ def test_duplicate_spans_are_dropped_and_the_rest_sent(
 ) -> None:
     phoenix.add(1, 11)
     spans = [{"context": {"trace_id": f"{1:032x}", "span_id": f"{n:016x}"}} for n in (11, 12)]
-    assert client.add_spans(project, spans) == [f"{11:016x}"]
+    client.add_spans(project, spans)
     assert [span["context"]["span_id"] for span in phoenix.spans] == [f"{11:016x}", f"{12:016x}"]
 
 
@@ -210,6 +210,32 @@ def test_a_row_that_is_refused_is_told_with_the_reason(
     done = RowWriter(client, project, Target.SPAN).write(rows, ())
     assert done.written == 2
     assert "label too odd" in done.refused[f"{1:016x}"]
+
+
+def test_a_row_that_breaks_the_server_is_told_apart_from_a_broken_server(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    phoenix.add(1, 1)
+    rows = [Annotation(f"{1:016x}", f"name {n}", "citespan", label=f"label {n}.") for n in range(100)]
+    phoenix.fail = lambda request: httpx.Response(500) if b"label 7." in request.content else None
+    done = RowWriter(client, project, Target.SPAN).write(rows, ())
+    assert done.written == 99
+    assert list(done.refused) == [f"{1:016x}"]
+    phoenix.fail = lambda _: httpx.Response(500)
+    with pytest.raises(Unavailable):
+        RowWriter(client, project, Target.SPAN).write(rows, ())
+
+
+def test_a_judge_may_write_any_character(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    phoenix.add(1, 1)
+    odd = "NUL \x00 and surrogate \ud800"
+    row = Annotation(f"{1:016x}", "verdict", "citespan", explanation=odd, metadata={"reasons": [odd]})
+    assert RowWriter(client, project, Target.SPAN).write([row], ()).written == 1
+    (stored,) = phoenix.rows.values()
+    clean = "NUL \ufffd and surrogate \ufffd"
+    assert (stored["result"]["explanation"], stored["metadata"]) == (clean, {"reasons": [clean]})
 
 
 def test_long_rows_go_in_several_requests(

@@ -177,15 +177,12 @@ class PhoenixClient:
                 return
             query["cursor"] = cursor
 
-    def add_spans(self, project: Project, spans: Sequence[Mapping[str, object]]) -> list[str]:
-        """Queue spans for storing and return the ids of those that Phoenix had already.
-
-        Asking twice is safe: a span whose id exists is never stored again.
+    def add_spans(self, project: Project, spans: Sequence[Mapping[str, object]]) -> None:
+        """Queue spans for storing; one whose id Phoenix has already stays as it is.
 
         Raises:
             Refused: Phoenix says that a span is invalid.
         """
-        known: list[str] = []
         left = list(spans)
         while left:
             path = f"/v1/projects/{project.id}/spans"
@@ -195,9 +192,7 @@ class PhoenixClient:
             duplicates = _duplicates(response)
             if not duplicates:
                 raise self._transport.error_of(response)
-            known += sorted(duplicates)
             left = [span for span in left if span_id_of(span) not in duplicates]
-        return known
 
     def delete_span(self, span_id: str) -> bool:
         """Delete one span and its annotations; return whether it was there."""
@@ -274,7 +269,7 @@ class PhoenixClient:
     # The form in which people label
 
     def ensure_label_form(
-        self, project: Project, name: str, description: str, labels: Mapping[str, float]
+        self, project: Project, name: str, description: str, labels: Mapping[str, float | None]
     ) -> None:
         """Create the form that lets people annotate with `labels`, unless it exists, and show it in the project."""
         body = {

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from citespan.evaluators.annotate import identifier_of
 from citespan.evaluators.annotation_rows import CITATIONS, MEASURE_ROWS, STATE, VERDICT
 from citespan.evaluators.claim_spans import claim_mark
 from citespan.evaluators.errors import NotFound
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of, trace_id_of
 from citespan.evaluators.phoenix.records import Project, StoredAnnotation, Target
+from citespan.evaluators.series import identifier_of, series_of
 from citespan.evaluators.trace_mark import TraceMark
 
 __all__ = ["Purged", "purge"]
 
 _NAMES = frozenset({VERDICT, CITATIONS, STATE, *MEASURE_ROWS})
-_IDENTIFIER = re.compile(
-    r"(?P<series>citespan(?::(?!machine(?:$|#|:))[A-Za-z0-9._-]+)?)(?:#\d+)?(?::machine)?"
-)
-"""Identifiers that citespan writes under: of a series, of one claim, and beside a person's row."""
-
 _ROWS_PER_REQUEST = 500
 
 
@@ -163,10 +157,10 @@ class _Purge:
         return shown
 
     def _is_ours(self, row: StoredAnnotation) -> bool:
-        match = _IDENTIFIER.fullmatch(row.annotation.identifier)
-        if match is None or row.annotation.name not in _NAMES:
+        series = series_of(row.annotation.identifier)
+        if series is None or row.annotation.name not in _NAMES:
             return False
-        return self._series is None or match["series"] == self._series
+        return self._series in (None, series)
 
     def _remove_rows(self, target: Target, rows: Sequence[StoredAnnotation]) -> None:
         ours = [row for row in rows if self._is_ours(row)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import cast
+
+from citespan.tracer.text import clean_text
 
 __all__ = ["Annotation", "Kind", "Project", "SpanPage", "StoredAnnotation", "Target"]
 
@@ -97,9 +100,20 @@ class Annotation:
             "name": self.name,
             "annotator_kind": self.kind,
             "identifier": self.identifier,
-            "result": {"label": self.label, "score": self.score, "explanation": self.explanation},
-            "metadata": dict(self.metadata),
+            "result": {"label": self.label, "score": self.score, "explanation": _clean(self.explanation)},
+            "metadata": _clean(self.metadata),
         }
+
+
+def _clean(value: object) -> object:
+    """Return JSON without the characters that some of Phoenix's databases refuse; judges may write any."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, Mapping):
+        return {key: _clean(item) for key, item in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in cast("Sequence[object]", value)]
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from citespan.evaluators.errors import NotFound, Refused
+from citespan.evaluators.errors import NotFound
+from citespan.evaluators.phoenix.batches import BatchSender
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
+from citespan.evaluators.series import beside_person
 
 __all__ = ["RowWriter", "WrittenRows"]
-
-MACHINE = "machine"
-"""Added to the identifier where a person has taken over the row."""
-
-_ROWS_PER_REQUEST = 100
-_BYTES_PER_REQUEST = 4_000_000
 
 
 @dataclass(slots=True)
@@ -60,39 +56,18 @@ class RowWriter:
         done = WrittenRows()
         places = [row if row.key not in human else _beside(row) for row in rows]
         done.human_kept = sum(place is not row for place, row in zip(places, rows, strict=True))
-        for batch in _batches(places):
-            self._send(batch, done)
+        sender = BatchSender[Annotation](lambda batch: self._client.annotate(self._target, batch), _size_of)
+        refused = sender.send(places)
+        done.written = len(places) - len(refused)
+        for row, error in refused:
+            reason = f"{self._target}_gone" if isinstance(error, NotFound) else f"row_refused: {error}"
+            done.refused[row.target_id] = reason
         return done
-
-    def _send(self, batch: Sequence[Annotation], done: WrittenRows) -> None:
-        try:
-            self._client.annotate(self._target, batch)
-        except (NotFound, Refused) as error:
-            if len(batch) == 1:
-                reason = f"{self._target}_gone" if isinstance(error, NotFound) else f"row_refused: {error}"
-                done.refused[batch[0].target_id] = reason
-                return
-            middle = len(batch) // 2
-            self._send(batch[:middle], done)
-            self._send(batch[middle:], done)
-        else:
-            done.written += len(batch)
 
 
 def _beside(row: Annotation) -> Annotation:
-    return replace(row, identifier=f"{row.identifier}:{MACHINE}")
+    return replace(row, identifier=beside_person(row.identifier))
 
 
-def _batches(rows: Sequence[Annotation]) -> Iterator[list[Annotation]]:
-    """Yield the rows in order, split where a request would hold too many or too much."""
-    batch: list[Annotation] = []
-    size = 0
-    for row in rows:
-        row_size = len(json.dumps(row.metadata)) + len(row.explanation or "")
-        if batch and (len(batch) == _ROWS_PER_REQUEST or size + row_size > _BYTES_PER_REQUEST):
-            yield batch
-            batch, size = [], 0
-        batch.append(row)
-        size += row_size
-    if batch:
-        yield batch
+def _size_of(row: Annotation) -> int:
+    return len(json.dumps(row.metadata)) + len(row.explanation or "")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from citespan.evaluators.phoenix.batches import BatchSender
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of
 from citespan.evaluators.phoenix.records import Project
 
 __all__ = ["SpanWriter"]
 
-_SPANS_PER_REQUEST = 100
-_BYTES_PER_REQUEST = 4_000_000
+_IDS_PER_REQUEST = 100
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 1.0
 
@@ -44,10 +44,12 @@ class SpanWriter:
         self._clock = clock
         self._sleep = sleep
 
-    def add(self, spans: Sequence[Mapping[str, object]]) -> None:
-        """Send spans; those that Phoenix has already stay as they are."""
-        for batch in _batches(spans):
-            self._client.add_spans(self._project, batch)
+    def add(self, spans: Sequence[Mapping[str, object]]) -> dict[str, str]:
+        """Send spans and return, by span id, why Phoenix does not take one; those it has already stay as they are."""
+        sender = BatchSender[Mapping[str, object]](
+            lambda batch: self._client.add_spans(self._project, batch), lambda span: len(json.dumps(span))
+        )
+        return {span_id_of(span): f"span_refused: {error}" for span, error in sender.send(spans)}
 
     def wait(self, span_ids: Sequence[str]) -> set[str]:
         """Wait until Phoenix shows these spans and return those that it does not show in time."""
@@ -64,23 +66,8 @@ class SpanWriter:
     def visible(self, span_ids: Sequence[str]) -> set[str]:
         """Return those of these spans that Phoenix has stored in the project."""
         found: set[str] = set()
-        for start in range(0, len(span_ids), _SPANS_PER_REQUEST):
-            batch = span_ids[start : start + _SPANS_PER_REQUEST]
+        for start in range(0, len(span_ids), _IDS_PER_REQUEST):
+            batch = span_ids[start : start + _IDS_PER_REQUEST]
             for page in self._client.span_pages(self._project, span_ids=batch):
                 found.update(span_id_of(data) for data in page.spans)
         return found
-
-
-def _batches(spans: Sequence[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:
-    """Yield the spans in order, split where a request would hold too many or too much."""
-    batch: list[Mapping[str, object]] = []
-    size = 0
-    for span in spans:
-        span_size = len(json.dumps(span))
-        if batch and (len(batch) == _SPANS_PER_REQUEST or size + span_size > _BYTES_PER_REQUEST):
-            yield batch
-            batch, size = [], 0
-        batch.append(span)
-        size += span_size
-    if batch:
-        yield batch
