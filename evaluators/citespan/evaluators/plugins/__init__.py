@@ -1,0 +1,1 @@
+"""citespan inside other evaluation tools."""
