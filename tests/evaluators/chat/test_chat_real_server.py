@@ -34,7 +34,12 @@ def write_model(path: Path) -> None:
     the end of the text first, then `LIKED`, then anything; after `[` an object.
     """
     pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL, *[gguf.TokenType.BYTE] * 256]
+    kinds = [
+        gguf.TokenType.UNKNOWN,
+        gguf.TokenType.CONTROL,
+        gguf.TokenType.CONTROL,
+        *[gguf.TokenType.BYTE] * 256,
+    ]
     characters = ["\u2581", *(chr(code) for code in range(33, 127))]
     pieces += characters
     kinds += [gguf.TokenType.NORMAL] * len(characters)
@@ -63,7 +68,9 @@ def write_model(path: Path) -> None:
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_unk_token_id(0)
-    writer.add_chat_template("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant:")
+    writer.add_chat_template(
+        "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant:"
+    )
     ones, square = np.ones(WIDTH, dtype=np.float32), np.zeros((WIDTH, WIDTH), dtype=np.float32)
     tensors = {
         "token_embd.weight": embeddings,
@@ -123,7 +130,9 @@ def judge(base_url: str) -> Iterator[ChatJudge]:
 
 
 def test_a_real_server_answers_in_the_schema_once_its_dialect_is_found(judge: ChatJudge, ask: Any) -> None:
-    (verdict,) = judge.judge([ask("Refunds take five days.", "Refunds are issued within five business days.")])
+    (verdict,) = judge.judge(
+        [ask("Refunds take five days.", "Refunds are issued within five business days.")]
+    )
     assert (verdict.label, verdict.rule, verdict.score) == (Label.UNSUPPORTED, "chat", 0.01)
     # This server takes a schema beside JSON mode and refuses OpenAI's form of it.
     assert judge._client.dialect.reply_format is ReplyFormat.JSON_OBJECT_SCHEMA

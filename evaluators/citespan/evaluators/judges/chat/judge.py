@@ -157,7 +157,7 @@ class ChatJudge:
             outcomes = self._exchange_and_repair(batch)
         except Exception as error:
             rule = "closed" if self._closed.is_set() else "judge_error"
-            _log.debug("the chat judge failed on %d claims", len(batch.items), exc_info=True)
+            _log.warning("the chat judge failed on %d claims", len(batch.items), exc_info=error)
             failed = Verdict.unjudged(rule, f"{type(error).__name__}: {error}")
             return {place: failed for place, _ in batch.items}
         return {place: outcome.verdict for place, outcome in outcomes.items()}
