@@ -1,0 +1,139 @@
+"""One pass over a project: what is new is judged and written, and one bad trace never stops the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from citespan.evaluators.annotate import Annotator
+from citespan.evaluators.errors import Unavailable
+from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.records import Project
+from citespan.evaluators.sources.phoenix import PhoenixSource
+from citespan.evaluators.verdicts import Label, Verdict
+from citespan.evaluators.worker import EvaluatedRun, PassSummary, run_pass
+
+if TYPE_CHECKING:
+    from tests.evaluators.phoenix.conftest import FakePhoenix
+
+
+class SplendidJudge:
+    """Supports every claim, and breaks on one that says so."""
+
+    card = JudgeCard(name="splendid", version="1")
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+        if any("broken" in request.claim for request in requests):
+            raise ZeroDivisionError("a bug of the judge")
+        return [Verdict(label=Label.SUPPORTED, score=1.0, reason="Splendid.") for _ in requests]
+
+
+def _add_run(phoenix: FakePhoenix, trace: int, answer: str) -> None:
+    record = {"schema": 1, "passage_count": 1, "passages": [{"id": "a", "label": "1", "sha256": None}]}
+    documents = {
+        "retrieval__documents__0__document__id": "a",
+        "retrieval__documents__0__document__content": "All is well today.",
+    }
+    phoenix.add(trace, 10 * trace + 1, parent=10 * trace, kind="RETRIEVER", **documents)
+    run = {"input__value": "How?", "output__value": answer, "citespan__run": json.dumps(record)}
+    phoenix.add(trace, 10 * trace, **run)
+
+
+def _run(client: PhoenixClient, project: Project, runs: list[EvaluatedRun] | None = None) -> PassSummary:
+    return run_pass(
+        PhoenixSource(client, project),
+        SplendidJudge(),
+        annotator=Annotator(client, project),
+        on_run=None if runs is None else runs.append,
+    )
+
+
+def _states(phoenix: FakePhoenix) -> set[int]:
+    return {int(target, 16) for target, name, _ in phoenix.rows if name == "cite_state"}
+
+
+def test_a_judge_that_breaks_sets_its_trace_aside(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    for trace, answer in ((1, "All is well [1]."), (2, "All is broken [1]."), (3, "All is well [1].")):
+        _add_run(phoenix, trace, answer)
+    runs: list[EvaluatedRun] = []
+    summary = _run(client, project, runs)
+    assert summary.set_aside == {f"{2:032x}": "not_evaluated: ZeroDivisionError: a bug of the judge"}
+    assert not summary.is_complete
+    assert _states(phoenix) == {1, 3}
+    assert [run.url for run in runs] == [
+        f"http://phoenix.test/root/projects/{project.id}/traces/{trace:032x}" for trace in (1, 3)
+    ]
+
+
+def test_a_claim_span_that_is_refused_sets_its_trace_aside(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    for trace in (1, 2, 3):
+        _add_run(phoenix, trace, f"All is well with number {trace} [1].")
+    phoenix.fail = lambda request: (
+        httpx.Response(422, text="too odd")
+        if request.method == "POST" and b"with number 2" in request.content
+        else None
+    )
+    summary = _run(client, project)
+    assert list(summary.set_aside) == [f"{2:032x}"]
+    assert "too odd" in summary.set_aside[f"{2:032x}"]
+    assert _states(phoenix) == {1, 3}
+    phoenix.fail = lambda _: None
+    again = _run(client, project)
+    assert (again.runs_evaluated, again.runs_unchanged) == (1, 2)
+    assert _states(phoenix) == {1, 2, 3}
+
+
+def test_a_server_that_fails_on_everything_stops_the_pass(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    _add_run(phoenix, 1, "All is well [1].")
+    phoenix.fail = lambda request: httpx.Response(503) if request.method == "POST" else None
+    with pytest.raises(Unavailable):
+        _run(client, project)
+    assert phoenix.rows == {}
+
+
+def test_a_pass_tells_how_far_it_is(phoenix: FakePhoenix, client: PhoenixClient, project: Project) -> None:
+    for trace in range(1, 61):
+        _add_run(phoenix, trace, "All is well [1].")
+    seen: list[int] = []
+    run_pass(
+        PhoenixSource(client, project),
+        SplendidJudge(),
+        annotator=Annotator(client, project),
+        on_progress=lambda summary: seen.append(summary.runs_evaluated),
+    )
+    assert seen[-1] == 60
+    assert seen == sorted(seen)
+    assert len(seen) > 1
+
+
+def test_requests_do_not_grow_with_every_trace(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    for trace in range(1, 101):
+        _add_run(phoenix, trace, "All is well [1]. All is well again [1].")
+    _run(client, project)
+    # 100 traces in 4 batches: some 14 requests a batch, and the pages of the list.
+    assert len(phoenix.requests) < 80
+    phoenix.requests.clear()
+    assert _run(client, project).runs_unchanged == 100
+    assert len(phoenix.requests) < 20
+
+
+def test_without_an_annotator_nothing_is_written(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    _add_run(phoenix, 1, "All is well [1].")
+    summary = run_pass(PhoenixSource(client, project), SplendidJudge())
+    assert (summary.runs_evaluated, summary.rows_written) == (1, 0)
+    assert {request.method for request in phoenix.requests} == {"GET"}
