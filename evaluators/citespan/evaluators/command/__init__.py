@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _usage(error: typer.TyperException) -> str:
     """Return what is wrong with the arguments and where help is; nothing if the help was printed instead."""
-    message = error.format_message().rstrip(".")
+    message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
     context: object = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "citespan")
     return f"{message}: see {command} --help" if message else ""

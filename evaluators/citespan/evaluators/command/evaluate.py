@@ -17,6 +17,7 @@ def evaluate(
         str | None,
         typer.Option(
             "--since",
+            metavar="WHEN",
             help="Only traces from then on: an age such as 24h or 7d, or a date.",
             rich_help_panel=given.PHOENIX,
             show_default=False,
@@ -25,13 +26,19 @@ def evaluate(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=1, help="Most traces to read.", rich_help_panel=given.PHOENIX, show_default=False
+            "--limit",
+            min=1,
+            metavar="NUMBER",
+            help="Most traces to read.",
+            rich_help_panel=given.PHOENIX,
+            show_default=False,
         ),
     ] = None,
     trace: Annotated[
         list[str] | None,
         typer.Option(
             "--trace",
+            metavar="ID",
             help="Only this trace; may be repeated.",
             rich_help_panel=given.PHOENIX,
             show_default=False,
@@ -49,6 +56,7 @@ def evaluate(
         Path | None,
         typer.Option(
             "--spans",
+            metavar="FILE",
             help="Read the spans in this file instead of Phoenix, and write nothing back.",
             show_default=False,
         ),

@@ -89,8 +89,8 @@ def _print_loose(console: Console, rows: Sequence[LabelRow]) -> None:
 
 def _claim(row: LabelRow) -> Text:
     markers = dict.fromkeys(citation.marker for citation in row.citations if citation.marker)
-    style = "" if row.material is not False else "dim"
-    claim = Text(_line(row.claim or ""), style=style)
+    claim = Text()
+    claim.append(_line(row.claim or ""), style="dim" if row.material is False else "bold")
     for marker in markers:
         claim.append(f" {_line(marker)}", style="cyan")
     if row.material is False:
@@ -100,7 +100,7 @@ def _claim(row: LabelRow) -> Text:
 
 def _why(row: LabelRow) -> RenderableType:
     details = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    details.add_column(style="dim", no_wrap=True)
+    details.add_column(style="dim", no_wrap=True, min_width=5)
     details.add_column(ratio=1)
     if row.label not in (Label.SUPPORTED, Label.UNCITED) and row.reason:
         details.add_row("why", _line(row.reason))
@@ -110,9 +110,9 @@ def _why(row: LabelRow) -> RenderableType:
         details.add_row("from", passage)
     for citation in row.citations:
         if row.conflict and citation.label is Label.CONTRADICTED:
-            details.add_row("but", Text(_line(citation.reason or ""), style=LABEL_STYLES[Label.CONTRADICTED]))
+            details.add_row("but", _line(citation.reason or ""))
             details.add_row("from", _quoted(citation, citation.evidence or citation.text or ""))
-    if row.covered_by_paragraph:
+    if row.covered_by_paragraph and row.material:
         details.add_row("note", "the paragraph's last marker may be meant for this sentence too")
     if row.fix is not None:
         details.add_row("fix", Text.assemble(_line(row.fix), (f" ({row.failure})", "dim")))

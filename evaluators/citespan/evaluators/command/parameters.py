@@ -50,6 +50,7 @@ EndpointOption = Annotated[
     str | None,
     typer.Option(
         "--endpoint",
+        metavar="URL",
         help="URL of Phoenix. \\[PHOENIX_COLLECTOR_ENDPOINT, or PHOENIX_HOST and PHOENIX_PORT; "
         "default: http://localhost:6006]",
         rich_help_panel=PHOENIX,
@@ -61,6 +62,7 @@ ProjectOption = Annotated[
     typer.Option(
         "--project",
         "-p",
+        metavar="NAME",
         help="Name of the Phoenix project. \\[PHOENIX_PROJECT_NAME; default: default]",
         rich_help_panel=PHOENIX,
         show_default=False,
@@ -70,6 +72,7 @@ SeriesOption = Annotated[
     str | None,
     typer.Option(
         "--series",
+        metavar="NAME",
         help="Name of an evaluation beside the main one. \\[CITESPAN_SERIES]",
         rich_help_panel=PHOENIX,
         show_default=False,
@@ -79,7 +82,9 @@ ClaimsOption = Annotated[
     Claims | None,
     typer.Option(
         "--claims",
-        help="How claims are shown in Phoenix. \\[CITESPAN_CLAIMS; default: spans]",
+        metavar="MODE",
+        help="How claims are shown in Phoenix: spans, annotations (on the answer's span) or findings "
+        "(spans where something is wrong). \\[CITESPAN_CLAIMS; default: spans]",
         rich_help_panel=PHOENIX,
         show_default=False,
     ),
@@ -88,7 +93,8 @@ JudgeOption = Annotated[
     str | None,
     typer.Option(
         "--judge",
-        help="Who judges, for example lexical. \\[CITESPAN_JUDGE; default: lexical]",
+        metavar="NAME",
+        help="Who judges: lexical, chat:MODEL, entailment:FOLDER, cascade:A,B. \\[CITESPAN_JUDGE; default: lexical]",
         rich_help_panel=EVALUATION,
         show_default=False,
     ),
@@ -97,7 +103,8 @@ ScopeOption = Annotated[
     CitationScope | None,
     typer.Option(
         "--citation-scope",
-        help="What a paragraph-final marker covers. \\[CITESPAN_CITATION_SCOPE; default: sentence]",
+        metavar="SCOPE",
+        help="What a paragraph-final marker covers: its sentence, or the paragraph. \\[CITESPAN_CITATION_SCOPE; default: sentence]",
         rich_help_panel=EVALUATION,
         show_default=False,
     ),
@@ -106,7 +113,8 @@ SplittingOption = Annotated[
     Splitting | None,
     typer.Option(
         "--splitting",
-        help="How finely answers are split into claims. \\[CITESPAN_SPLITTING; default: atomic]",
+        metavar="MODE",
+        help="How finely answers are split into claims: sentence or atomic. \\[CITESPAN_SPLITTING; default: atomic]",
         rich_help_panel=EVALUATION,
         show_default=False,
     ),
@@ -115,7 +123,8 @@ PolicyOption = Annotated[
     LabelPolicy | None,
     typer.Option(
         "--label-policy",
-        help="Whether any one cited passage must support a claim alone, or all joined. "
+        metavar="POLICY",
+        help="Whether any one cited passage must support a claim alone, or their union: any or union. "
         "\\[CITESPAN_LABEL_POLICY; default: any]",
         rich_help_panel=EVALUATION,
         show_default=False,
@@ -126,6 +135,7 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
+        metavar="FILE",
         help="Write the label table to this .jsonl, .csv or .parquet file.",
         rich_help_panel=OUTPUT,
         show_default=False,
@@ -145,12 +155,19 @@ JsonOption = Annotated[
 ]
 ShowOption = Annotated[
     Show,
-    typer.Option("--show", help="Which runs to print.", rich_help_panel=OUTPUT),
+    typer.Option(
+        "--show",
+        metavar="WHICH",
+        help="What to print of the runs: all, findings, brief (a line each) or none.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 
 
 def _bound(name: str, text: str) -> object:
-    return typer.Option(name, min=0.0, max=1.0, help=text, rich_help_panel=GATES, show_default=False)
+    return typer.Option(
+        name, min=0.0, max=1.0, metavar="SHARE", help=text, rich_help_panel=GATES, show_default=False
+    )
 
 
 MinSupport = Annotated[float | None, _bound("--min-support", "Fail if pooled support is lower.")]

@@ -97,10 +97,10 @@ class Terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         # On the terminal that shows the results the bar must share their console, or each overwrites the other.
-        console = self.out if self.out.is_terminal and not self.as_json else self.err
+        console = self.out if self.out.file.isatty() and not self.as_json else self.err
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal or total == 1
-        ) as bar:
+        # Asked of the file, since FORCE_COLOR makes a console take a log for a terminal.
+        is_watched = console.file.isatty() and total != 1
+        with Progress(*columns, console=console, transient=True, disable=not is_watched) as bar:
             task = bar.add_task(description, total=total)
             yield lambda: bar.advance(task)
