@@ -47,6 +47,11 @@ def test_claims_of_different_runs_never_share_a_call(server: Any, make_judge: An
     assert claims == [["Claim 0.", "Claim 2."], ["Claim 1."], ["Claim 3."], ["Claim 4."]]
 
 
+def test_claims_with_another_question_never_share_a_call(server: Any, make_judge: Any, ask: Any) -> None:
+    make_judge().judge([ask(f"Claim {n}.", REFUNDS, question=q) for n, q in enumerate(("A?", "B?", "A?"))])
+    assert [(d["question"], len(d["claims"])) for d in server.documents] == [("A?", 2), ("B?", 1)]
+
+
 def test_more_claims_than_a_call_may_hold_are_spread_over_calls_in_order(
     server: Any, make_judge: Any, ask: Any
 ) -> None:
@@ -170,7 +175,7 @@ def test_one_bad_entry_voids_no_other(server: Any, make_judge: Any, ask: Any, an
 def test_json_is_found_inside_fences_and_chatter(
     server: Any, make_judge: Any, ask: Any, answer_text: Any, wrapped: str
 ) -> None:
-    entry = {"n": "1", "quote": "", "passage": "", "reason": "No.", "label": "unsupported", "probability": 2}
+    entry = {"n": "1", "quote": "", "passage": "", "reason": "No.", "label": "Unsupported", "probability": 2}
     server.script = [answer_text(wrapped % json.dumps({"verdicts": [entry]}))]
     (verdict,) = make_judge().judge([ask("Claim.", REFUNDS)])
     assert (verdict.label, verdict.score) == (Label.UNSUPPORTED, 0.02)

@@ -32,10 +32,10 @@ class Batch:
 
 
 def group_by_run(items: Sequence[tuple[int, Item]]) -> list[list[tuple[int, Item]]]:
-    """Return the items of each run, in order of first appearance; without a run id each stands alone."""
+    """Return the items of each run (and question), in order of first appearance; without a run id each stands alone."""
     groups: dict[object, list[tuple[int, Item]]] = {}
     for place, item in items:
-        groups.setdefault(item.request.run_id or place, []).append((place, item))
+        groups.setdefault((item.request.run_id or place, item.request.question), []).append((place, item))
     return list(groups.values())
 
 

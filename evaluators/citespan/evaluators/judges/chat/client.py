@@ -103,13 +103,13 @@ class ChatClient:
             try:
                 return self._try(messages, dialect, reply_tokens)
             except ChatFault as fault:
+                wait = self._wait_seconds(fault, tries)
+                if fault.wait_seconds is not None:
+                    self._throttle.hold_back(min(wait, self._options.most_wait_seconds))
                 if not fault.kind.is_passing or tries == self._options.retries:
                     raise
-                wait = self._wait_seconds(fault, tries)
                 if self._clock.monotonic() + wait > deadline:
                     raise fault.after_asking(wait) from None
-                if fault.wait_seconds is not None:
-                    self._throttle.hold_back(wait)
                 self._clock.sleep(wait)
             tries += 1
 

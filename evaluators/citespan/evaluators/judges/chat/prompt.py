@@ -126,21 +126,28 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
+_VERDICT_WORDS = "supported|entailed|unsupported|contradicted|true|correct|verified"
+
 _INSTRUCTION = re.compile(
-    r"""
-      \b(ignore|disregard|forget|override)\b.{0,40}\b(instructions?|prompts?|rules|guidelines|above|previous|prior)\b
-    | \b(ignoriere|vergiss|ignorez|oubliez|ignora|olvida|ignorar|ignore)\b.{0,40}\b(anweisung|instru|istruzion)
-    | 忽略.{0,12}(指令|指示|提示)|以前の指示を無視|игнорируй.{0,20}инструкц
-    | \b(you\ are\ now|act\ as|pretend\ to\ be|from\ now\ on\ you)\b.{0,60}
-    | \b(system|developer)\ (prompt|message|instructions?)\b
-    | \b(answer|respond|reply|return|output|label|mark|rate|classify|judge)\b.{0,40}\b(as\s+)?["'“”‘’`*]?
-      (supported|entailed|contradicted|unsupported|true|verified|correct)\b["'“”‘’`*]?
-    | ^\s*(system|assistant|developer|user)\s*:
-    | <\|?\s*/?\s*(im_start|im_end|system|assistant|user|start_header_id|eot_id|endoftext|passages?)\b
+    rf"""
+      \b(ignore|disregard|forget|override)\b.{{0,30}}\b(instructions?|prompts?|directions?|guidelines)\b
+    | \b(ignore|disregard|forget)\ (everything|all|anything|what\ (is|was))\b.{{0,20}}\b(above|before|previous|prior)\b
+    | \b(disregard|forget)\ the\ (above|previous|prior)\b
+    | \b(ignoriere|vergiss|ignorez|oubliez|ignora|olvida|ignore)\b.{{0,40}}\b(anweisung|instru[cçk]|istruzion)
+    | 忽略.{{0,12}}(指令|指示|提示)|以前の指示を無視|игнорируй.{{0,20}}инструкц
+    | \byou\ are\ (now|no\ longer)\ an?\b.{{0,40}}\b(assistant|model|ai|bot|judge|pirate|expert)\b
+    | \b(reveal|print|show|repeat|override)\b.{{0,20}}\bsystem\ prompt\b
+    | \b(label|mark|rate|classify|judge|consider|treat)\b.{{0,30}}\b(claims?|statements?|answers?)\b.{{0,20}}
+      \b({_VERDICT_WORDS})\b
+    | \b(answer|respond|reply|say)\s+(only\s+)?(with\s+)?["'“‘`]({_VERDICT_WORDS})\b
+    | ^\s*(system|developer)\s*:
+    | <\|?\s*/?\s*(im_start|im_end|start_header_id|eot_id|endoftext|system)\b
     | \[/?(INST|SYSTEM|SYS|TOOL_CALLS)\]
+    | [\U000e0000-\U000e007f]{{4}}
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
+"""Orders to a model, verdicts that a text asks for, chat markup, and text in invisible characters."""
 
 
 def looks_like_instruction(text: str) -> bool:

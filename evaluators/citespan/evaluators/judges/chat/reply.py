@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 __all__ = ["REPLY_SCHEMA", "Problem", "ReplyVerdict", "read_reply"]
 
@@ -35,6 +35,11 @@ class ReplyVerdict(BaseModel):
 
     probability: float | None = Field(default=None, ge=0, le=100)
     """How likely the passages entail the claim in full, in per cent; `None` if the model did not say."""
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _is_any_case(cls, value: object) -> object:
+        return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
 
     @property
     def score(self) -> float | None:

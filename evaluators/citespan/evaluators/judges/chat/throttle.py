@@ -35,6 +35,7 @@ class Throttle:
         self._places = threading.BoundedSemaphore(most_at_once)
         self._lock = threading.Lock()
         self._next = 0.0
+        self._held_until = 0.0
 
     @contextmanager
     def turn(self, tokens: int) -> Generator[None]:
@@ -43,7 +44,7 @@ class Throttle:
             now = self._clock.monotonic()
             starts = max(now, self._next)
             self._next = starts + max(self._per_request, tokens * self._per_token)
-        while (wait := starts - self._clock.monotonic()) > 0:
+        while (wait := max(starts, self._held_until) - self._clock.monotonic()) > 0:
             self._clock.sleep(wait)
         with self._places:
             yield
@@ -51,4 +52,4 @@ class Throttle:
     def hold_back(self, seconds: float) -> None:
         """Start no call for `seconds`: the server asked every caller to wait, not only the one that it told."""
         with self._lock:
-            self._next = max(self._next, self._clock.monotonic() + seconds)
+            self._held_until = max(self._held_until, self._clock.monotonic() + seconds)
