@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from citespan.evaluators.command.compare import compare
 from citespan.evaluators.command.demo import demo
 from citespan.evaluators.command.doctor import doctor
 from citespan.evaluators.command.evaluate import evaluate
@@ -40,7 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for function in (demo, score, evaluate, report, inspect, serve, doctor, purge):
+for function in (demo, score, evaluate, report, compare, inspect, serve, doctor, purge):
     app.command(epilog=EXIT_CODES)(function)
 
 
