@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from citespan.tracer.adapt import number_passages
-from citespan.tracer.capture import Run, answer, current_run, retrieved, shown, start_run
+from citespan.tracer.capture import Run
 from citespan.tracer.citations import Citation
+from citespan.tracer.current import answer, answer_from, current_run, retrieved, shown, start_run
 from citespan.tracer.errors import CitespanTracerError, ConfigurationError, RecordError
 from citespan.tracer.export import configure, shutdown
 from citespan.tracer.passages import Passage
@@ -26,6 +27,7 @@ __all__ = [
     "Tracing",
     "Truncate",
     "answer",
+    "answer_from",
     "configure",
     "current_run",
     "number_passages",

@@ -9,26 +9,30 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import cast
 
 from openinference.semconv.trace import OpenInferenceSpanKindValues, SpanAttributes
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, Span
+from opentelemetry.trace import Span
 
 from citespan.tracer.adapt import as_citations, as_passages
 from citespan.tracer.attributes import RUN, write_record
 from citespan.tracer.citations import Citation
-from citespan.tracer.faults import log_fault, warn_once
+from citespan.tracer.faults import log_fault
 from citespan.tracer.passage_log import PassageLog, redacted_passages
+from citespan.tracer.passages import Passage
+from citespan.tracer.providers import read_answer
+from citespan.tracer.providers.ranges import only_place
 from citespan.tracer.redaction import Redaction, Rule, common_length, redact
-from citespan.tracer.spans import SpanBlock, base_context, now, record_error, run_in, with_run
+from citespan.tracer.spans import SpanBlock, now, record_error, run_in, with_run
 from citespan.tracer.steps import Generation, Prompt, Retrieval, record_retrieval
 from citespan.tracer.text import clean_text
-from citespan.tracer.tracing import Tracing, active_tracing
+from citespan.tracer.tracing import Tracing
 
-__all__ = ["Run", "answer", "current_run", "retrieved", "shown", "start_run"]
+__all__ = ["Citations", "Labels", "Passages", "Run"]
 
 _CHAIN = OpenInferenceSpanKindValues.CHAIN.value
 _IDENTITY = (
@@ -187,6 +191,33 @@ class Run:
         except Exception as fault:
             log_fault("Run.answer", fault)
 
+    def answer_from(self, response: object, *, text: str | None = None) -> None:
+        """Record the answer of a provider's response, with its citations and the passages that it carries.
+
+        Args:
+            response: The SDK's response object, its JSON, or the list of its stream's events; from OpenAI,
+                Azure, Perplexity, Anthropic, Cohere, Gemini, Bedrock, Mistral, or LangChain.
+            text: The answer as the user sees it, where the app changed it.
+        """
+        try:
+            if self.is_recording:
+                self._record_response(response, text)
+        except Exception as fault:
+            log_fault("Run.answer_from", fault)
+
+    def _record_response(self, response: object, text: str | None) -> None:
+        given = [Passage(p.id, p.text, label=p.label, url=p.url) for p in self.log.shown]
+        found = read_answer(response, given)
+        if found is None:
+            if text is not None:
+                self.answer(text)
+            raise TypeError(f"{type(response).__name__} is no provider's response that citespan knows")
+        ids, new = self.log.carry(found.passages)
+        if new:
+            record_retrieval(self, "carried by the response", None, new)
+        shown = found.text if text is None else text
+        self.answer(shown, [_moved(citation, ids, found.text, shown) for citation in found.citations])
+
     def answer_chunk(self, text: str) -> None:
         """Record the next part of a streamed answer; `answer()` replaces what the parts make."""
         if self._outer is not None:
@@ -293,7 +324,7 @@ class Run:
         redaction = self.tracing.redaction
         attributes = self._identity
         passages = self.log.shown
-        notes = _Notes(*redacted_passages(passages)) if redaction.is_active else _Notes([], [])
+        notes = _Notes(*redacted_passages(passages))
         if self._question is not None:
             question = notes.recorded(redaction.question, self._question, "question")
             attributes[SpanAttributes.INPUT_VALUE] = question
@@ -315,72 +346,13 @@ class Run:
         return self._answer
 
 
-def start_run(
-    question: str | None = None,
-    *,
-    name: str = "run",
-    session_id: str | None = None,
-    user_id: str | None = None,
-    metadata: Mapping[str, object] | None = None,
-    tags: Sequence[str] | None = None,
-) -> Run:
-    """Start a run that `finish()` ends: for streams and callbacks, where no `with` block can stand.
-
-    Inside another run it records into that one, whose question, name and end are the ones that count.
-
-    Args:
-        question: What the user asked.
-        name: Name of the run's span.
-        session_id: The conversation it belongs to.
-        user_id: Who asked.
-        metadata: What reports may group by; JSON values.
-        tags: Short words to filter by.
-    """
-    try:
-        if (outer := current_run()) is not None:
-            return Run.joining(outer)
-        tracing = active_tracing()
-        parent = base_context()
-        span = tracing.tracer.start_span(name, context=parent, start_time=now(tracing))
-        run = Run(tracing, span, parent)
-    except Exception as fault:
-        log_fault("start_run", fault)
-        return Run(active_tracing(), INVALID_SPAN, otel_context.get_current())
-    if span.is_recording():
-        if question is not None:
-            run.ask(question)
-        run.identify(session_id, user_id, metadata, tags)
-    return run
-
-
-def current_run() -> Run | None:
-    """Return the run that the calling code is part of, if any."""
-    return run_in(otel_context.get_current())
-
-
-def retrieved(passages: Passages, *, query: str | None = None, labels: Labels | None = None) -> None:
-    """Record what a retrieval returned in the current run; as `Run.retrieved`."""
-    if (run := _current_or_warn("retrieved")) is not None:
-        run.retrieved(passages, query=query, labels=labels)
-
-
-def shown(passages: Passages, *, labels: Labels | None = None) -> None:
-    """Say which passages the prompt of the current run holds; as `Run.shown`."""
-    if (run := _current_or_warn("shown")) is not None:
-        run.shown(passages, labels=labels)
-
-
-def answer(text: str, citations: Citations = ()) -> None:
-    """Record the answer of the current run; as `Run.answer`."""
-    if (run := _current_or_warn("answer")) is not None:
-        run.answer(text, citations)
-
-
-def _current_or_warn(name: str) -> Run | None:
-    run = current_run()
-    if run is None:
-        warn_once(f"no_run:{name}", f"citespan.tracer.{name}() was called outside a run: nothing is recorded")
-    return run
+def _moved(citation: Citation, ids: Mapping[str, str], text: str, shown: str) -> Citation:
+    """Return a citation of `text` as one of the text shown: by the run's ids, where the same words stand."""
+    start, end = citation.start, citation.end
+    if start is not None and end is not None and shown[start:end] != text[start:end]:
+        start, end = only_place(shown, text[start:end]) or (None, None)
+    passage_id = ids.get(citation.passage_id, citation.passage_id)
+    return replace(citation, passage_id=passage_id, start=start, end=end)
 
 
 class _Notes:

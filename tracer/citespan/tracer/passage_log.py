@@ -81,6 +81,20 @@ class PassageLog:
         self._shown = self.retrieve(passages)
         return self._retrieved[known:]
 
+    def carry(self, passages: Iterable[Passage]) -> tuple[dict[str, str], list[LoggedPassage]]:
+        """Add what a provider's response carries to what the model was shown.
+
+        Returns:
+            The id that each passage has in this run, and the passages that are new.
+        """
+        passages = list(passages)
+        known = len(self._retrieved)
+        entries = self.retrieve(passages)
+        new = self._retrieved[known:]
+        if self._shown is not None:
+            self._shown = [*self._shown, *new]
+        return {p.id: entry.id for p, entry in zip(passages, entries, strict=True)}, new
+
     @property
     def shown(self) -> Sequence[LoggedPassage]:
         """The passages in the order shown: as said, else as retrieved."""
@@ -146,6 +160,9 @@ def _logged(passage: Passage, rule: Rule | None) -> LoggedPassage:
         passage.metadata or None,
         digest,
     )
+    if passage.is_cut:
+        entry.is_cut = True
+        entry.sha256 = passage.sha256  # the hash of a part is not that of what the model saw
     if text is not None and rule is not None:
         _redact_entry(entry, text, rule)
     return entry
@@ -178,7 +195,7 @@ def _redact_entry(entry: LoggedPassage, text: str, rule: Rule) -> None:
     made = redact(rule, text)
     entry.text = made.text
     entry.is_hidden = made.is_hidden
-    entry.is_cut = made.is_cut
+    entry.is_cut = made.is_cut or (entry.is_cut and not made.is_hidden)
     if not made.keeps_hash:
         entry.sha256 = None
     if made.is_hidden:

@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar, cast, overload
 
-from citespan.tracer.capture import Run, start_run
+from citespan.tracer.capture import Run
+from citespan.tracer.current import start_run
 from citespan.tracer.faults import log_fault
 from citespan.tracer.spans import SpanBlock
 
