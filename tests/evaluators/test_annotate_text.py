@@ -160,12 +160,17 @@ def test_a_long_passage_is_shown_round_the_evidence_with_notes() -> None:
     shown = window(Passage("p", text), TEXT, span_id="3" * 16)
     before, _, rest = shown.partition("\n")
     kept, _, after = rest.rpartition("\n")
-    assert TEXT in kept
+    assert kept.startswith("a" * 800 + TEXT + "b")
     assert len(kept) == WHOLE_BYTES
-    left_out = len(text) - len(kept)
-    first, last = (int(note.split()[1].replace(",", "")) for note in (before, after))
-    assert first + last == left_out
-    assert "span 3333333333333333 has the whole passage" in before
+    # 100,044 characters: 49,200 before the window, 32,768 in it, 18,076 after it.
+    has_it = "characters left out here; span 3333333333333333 has the whole passage]"
+    assert (before, after) == (f"[… 49,200 {has_it}", f"[… 18,076 {has_it}")
+
+
+def test_evidence_near_the_end_keeps_the_window_full() -> None:
+    shown = window(Passage("p", "a" * 50_000 + TEXT), TEXT)
+    assert shown.endswith(TEXT)
+    assert len(shown.partition("\n")[2]) == WHOLE_BYTES
 
 
 def test_without_evidence_the_beginning_of_a_long_passage_is_shown() -> None:

@@ -9,6 +9,9 @@ __all__ = ["WHOLE_BYTES", "window"]
 WHOLE_BYTES = 32_768
 """A passage of at most this many UTF-8 bytes is shown whole."""
 
+_LEAD = 800
+"""Characters shown before the evidence: it is in sight without scrolling."""
+
 
 def window(passage: Passage, evidence: str | None, *, span_id: str | None = None) -> str:
     """Return the passage's text, or a window of about `WHOLE_BYTES` round the evidence with a note at each cut.
@@ -24,8 +27,7 @@ def window(passage: Passage, evidence: str | None, *, span_id: str | None = None
         return text
     length = max(1, WHOLE_BYTES * len(text) // size)
     found = text.find(evidence) if evidence else 0
-    middle = max(found, 0) + len(evidence or "") // 2
-    start = max(0, min(middle - length // 2, len(text) - length))
+    start = max(0, min(found - _LEAD, len(text) - length))
     end = start + length
     where = f"span {span_id} has the whole passage" if span_id else "the trace has the whole passage"
     before = f"[… {start:,} characters left out here; {where}]\n" if start else ""
