@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citespan.evaluators.judges.cached import CachedJudge
 from citespan.evaluators.judges.cascade import Band, CascadeJudge, CascadeReport, fit_band
 from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
+from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.testing import ScriptedJudge, check_judge
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 from citespan.tracer.passages import Passage
@@ -80,6 +84,18 @@ def test_the_report_says_who_decided_and_what_that_saved() -> None:
     assert report.cost_usd == (0.0, pytest.approx(0.12))
     assert report.saved_usd == pytest.approx(0.08)
     assert str(report) == "scripted decided 4 of 10 (60.0% escalated), saved about $0.08"
+
+
+def test_a_cascade_notes_who_decided_and_what_its_judges_note(tmp_path: Path) -> None:
+    _, cheap, dear = cascade()
+    judge = CascadeJudge([cheap, CachedJudge(dear, tmp_path / "v.sqlite")], Band(low=0.2, high=0.9))
+    for _ in range(2):
+        judge.judge([ask("clear yes"), ask("unsure yes")])
+    assert notes_of(judge) == (
+        "scripted decided 2 of 4 (50.0% escalated), saved about $0.02",
+        f"1 of 2 verdicts were found in {tmp_path / 'v.sqlite'}, which had cost $0.0200",
+    )
+    assert notes_of(cheap) == ()
 
 
 def test_what_was_saved_is_unknown_without_a_price_or_a_call() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from citespan.evaluators.errors import UsageError
+from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.testing import check_judge
 from citespan.evaluators.verdicts import Label
 
@@ -251,6 +252,17 @@ def test_tokens_and_cost_are_shared_among_the_verdicts_and_add_up(
     assert sum(usage.cost_usd for usage in used) == pytest.approx(0.004)
     assert (judge.spend.calls, judge.spend.prompt_tokens, judge.spend.completion_tokens) == (2, 2000, 200)
     assert judge.spend.cost_usd == pytest.approx(0.004)
+
+
+def test_a_chat_judge_notes_what_it_sent_where_and_what_that_cost(
+    server: Any, make_judge: Any, ask: Any, say: Any
+) -> None:
+    server.script = [say((1, "unsupported", ""))]
+    judge = make_judge(input_usd_per_million=1.0, output_usd_per_million=10.0)
+    host = server.url.split("/")[2]
+    assert notes_of(judge) == (f"chat:tiny sent nothing to {host}",)
+    judge.judge([ask("A.", "A.")])
+    assert notes_of(judge) == (f"chat:tiny asked {host} 1 times: 1,000 tokens out and 100 back, for $0.0020",)
 
 
 def test_without_a_known_price_the_cost_is_unknown_and_not_zero(make_judge: Any, ask: Any) -> None:

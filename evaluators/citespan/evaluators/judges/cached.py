@@ -15,6 +15,7 @@ from pathlib import Path
 
 from citespan.evaluators.errors import UsageError
 from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
+from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.verdicts import Label, Verdict
 
 __all__ = ["CacheReport", "CachedJudge"]
@@ -77,6 +78,14 @@ class CachedJudge:
     def report(self) -> CacheReport:
         """What the store was good for so far."""
         return self._report
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How many verdicts were found and what that saved, then what the judge behind the store says."""
+        report = self._report
+        saved = f", which had cost ${report.saved_usd:.4f}" if report.saved_usd else ""
+        found = f"{report.found:,} of {report.asked:,} verdicts were found in {self._path}{saved}"
+        return (found, *notes_of(self._judge))
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
         """Return one verdict per request, in the same order; the same request is asked once in a batch."""
@@ -188,8 +197,8 @@ class _Kept:
 
     def given_for(self, request: JudgeRequest) -> Verdict:
         """Return the verdict as one on `request`, which cost nothing."""
-        place = self.evidence_place
-        passage_id = None if place is None else request.passages[place].id
+        by_place = dict(enumerate(passage.id for passage in request.passages))
+        passage_id = None if self.evidence_place is None else by_place.get(self.evidence_place)
         return self.verdict.model_copy(update={"evidence_passage_id": passage_id, "usage": None})
 
     def to_json(self) -> str:

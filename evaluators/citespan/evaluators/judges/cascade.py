@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
+from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 
 __all__ = ["Band", "CascadeJudge", "CascadeReport", "fit_band"]
@@ -151,6 +152,11 @@ class CascadeJudge:
         with self._lock:
             names = tuple(judge.card.name for judge in self._judges)
             return CascadeReport(names, tuple(self._asked), tuple(self._cost))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Who decided and what that saved, then what the judges say themselves."""
+        return (str(self.report), *(note for judge in self._judges for note in notes_of(judge)))
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
         """Return one verdict per request, in the same order."""

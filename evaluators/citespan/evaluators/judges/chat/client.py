@@ -69,7 +69,7 @@ class ChatClient:
         self._clock = clock
         self._http = http
         self._dialect = Dialect(reply_format=options.first_format, is_format_fixed=options.is_format_fixed)
-        self._jitter = random.Random(0)  # noqa: S311  # spreads waits, keeps no secret
+        self._jitter = random.Random()  # noqa: S311  # spreads waits, keeps no secret
 
     @property
     def dialect(self) -> Dialect:

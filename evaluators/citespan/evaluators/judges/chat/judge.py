@@ -111,6 +111,16 @@ class ChatJudge:
         """What was spent so far."""
         return self._budget.spend
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was sent where, and what it cost."""
+        spend = self.spend
+        if not spend.calls:
+            return (f"{self.card.name} sent nothing to {self._options.host}",)
+        cost = "at an unknown price" if spend.cost_usd is None else f"for ${spend.cost_usd:.4f}"
+        tokens = f"{spend.prompt_tokens:,} tokens out and {spend.completion_tokens:,} back"
+        return (f"{self.card.name} asked {self._options.host} {spend.calls:,} times: {tokens}, {cost}",)
+
     def _pause(self, seconds: float) -> None:
         if self._closed.wait(seconds):
             raise ChatFault(FaultKind.CLOSED, "the judge was closed while a call waited")
