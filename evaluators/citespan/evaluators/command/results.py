@@ -15,6 +15,8 @@ from citespan.evaluators.command.parameters import Show
 from citespan.evaluators.command.terminal import Terminal, uninterrupted
 from citespan.evaluators.errors import CitespanError, UsageError
 from citespan.evaluators.evaluation import Evaluation
+from citespan.evaluators.judges.judge import Judge
+from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.labeltable import LabelRow, TableRun, rows_of
 from citespan.evaluators.measures import Ratio
 from citespan.evaluators.report import Report, Setup, Tally, render_report
@@ -130,6 +132,18 @@ class Results:
         self._notes[key] = data
         if not self.terminal.as_json:
             self.terminal.say(line)
+
+    def announce_judge(self, judge: Judge) -> None:
+        """Say on stderr which host is about to receive text, if the judge sends any."""
+        card = judge.card
+        if card.sends_text_to is not None:
+            self.terminal.say(f"{card.name} sends claims, questions and passage text to {card.sends_text_to}")
+
+    def note_judge(self, judge: Judge) -> None:
+        """Add what the judge says of its work: calls, cost, what was passed on and saved."""
+        notes = notes_of(judge)
+        if notes:
+            self.note("judge_notes", list(notes), "\n".join(notes))
 
     @property
     def exit_code(self) -> int:

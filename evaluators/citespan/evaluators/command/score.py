@@ -64,10 +64,12 @@ def score(
     )
     wanted = Wanted(as_json, show, output, overwrite, file, gates)
     results = Results(wanted, setup=Setup.of(asked.card, settings.options), limits=asked.card.limits)
+    results.announce_judge(asked)
     with results, results.terminal.progress("judging", len(runs)) as advance:
         for reason in invalid:
             results.set_aside(reason)
         for evaluation in evaluate_all(runs, asked, settings.options):
             results.add(evaluation)
             advance()
+        results.note_judge(asked)
     raise typer.Exit(results.exit_code)
