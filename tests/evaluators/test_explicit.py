@@ -262,6 +262,20 @@ def test_several_runs_of_a_trace_read_their_own_passages() -> None:
     assert first.origin.answer_span_id != second.origin.answer_span_id
 
 
+def test_a_run_inside_the_run_of_another_service_is_a_run_of_its_own() -> None:
+    trace = _record(_ask)
+    root, retrieval = trace.spans
+    inner = replace(root, span_id="a" * 16, parent_id=root.span_id, start_ns=root.start_ns + 1)
+    its_retrieval = replace(retrieval, span_id="b" * 16, parent_id=inner.span_id)
+    outer_run, inner_run = read_explicit_runs(replace(trace, spans=(root, inner, retrieval, its_retrieval)))
+    assert outer_run.origin is not None
+    assert inner_run.origin is not None
+    assert outer_run.origin.answer_span_id == root.span_id
+    assert inner_run.origin.answer_span_id == inner.span_id
+    assert inner_run.origin.root_span_id == root.span_id
+    assert inner_run.origin.passage_span_ids["kb-1"] == its_retrieval.span_id
+
+
 def test_a_root_that_the_store_lacks_is_told() -> None:
     trace = _record(_ask)
     spans = tuple(
