@@ -22,7 +22,7 @@ from citespan.tracer.adapt import as_citations, as_passages
 from citespan.tracer.attributes import RUN, write_record
 from citespan.tracer.citations import Citation
 from citespan.tracer.faults import log_fault
-from citespan.tracer.passage_log import PassageLog, redacted_passages
+from citespan.tracer.passage_log import LoggedPassage, PassageLog, redacted_passages
 from citespan.tracer.passages import Passage
 from citespan.tracer.providers import read_answer
 from citespan.tracer.providers.ranges import only_place
@@ -259,6 +259,8 @@ class Run:
             log_fault("Run.finish", fault)
         finally:
             self.is_finished = True
+            if self.tracing.witness is not None:
+                self.tracing.witness.forget(self.span.get_span_context().trace_id)
             self.context = self.parent_context  # the context holds the run: left alone, a cycle
             self.span.end(now(self.tracing))
 
@@ -278,6 +280,12 @@ class Run:
             self._question = clean_text(question)
         except Exception as fault:
             log_fault("the question of a run", fault)
+
+    def unrecorded(self, entries: Sequence[LoggedPassage]) -> Sequence[LoggedPassage]:
+        """Return those of the passages whose text no other instrumentor has recorded in this trace."""
+        witness = self.tracing.witness
+        texts = None if witness is None else witness.texts(self.span.get_span_context().trace_id)
+        return [entry for entry in entries if entry.identity not in texts] if texts else entries
 
     def step_parent(self) -> Context:
         """Return the context a new step belongs under: the current one inside the run, else the run's own."""

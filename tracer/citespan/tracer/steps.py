@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Generation", "Prompt", "Retrieval", "record_retrieval"]
 
 _KIND = SpanAttributes.OPENINFERENCE_SPAN_KIND
+_CHAIN = OpenInferenceSpanKindValues.CHAIN.value
 _RETRIEVER = OpenInferenceSpanKindValues.RETRIEVER.value
 _LLM = OpenInferenceSpanKindValues.LLM.value
 _OUTPUT_ROLE = f"{SpanAttributes.LLM_OUTPUT_MESSAGES}.0.{MessageAttributes.MESSAGE_ROLE}"
@@ -98,7 +99,10 @@ class Retrieval:
         attributes: Attributes = {_KIND: _RETRIEVER}
         try:
             if self._run.is_recording:
-                attributes = _retrieval_attributes(self._run, self._query, self._entries)
+                unrecorded = self._run.unrecorded(self._entries)
+                attributes = _retrieval_attributes(self._run, self._query, unrecorded)
+                if self._entries and not unrecorded:  # another retriever's span is inside this one
+                    attributes[_KIND] = _CHAIN
         except Exception as fault:
             log_fault("the end of a retrieval", fault)
         finally:
@@ -115,11 +119,16 @@ class Retrieval:
 
 
 def record_retrieval(run: Run, name: str, query: str | None, entries: Sequence[LoggedPassage]) -> None:
-    """Record a retrieval that is over, as a span without duration."""
+    """Record a retrieval that is over, as a span without duration.
+
+    Texts that another instrumentor has recorded are left to it; a retrieval that found nothing is recorded.
+    """
+    if not (unrecorded := run.unrecorded(entries)) and entries:
+        return
     tracing = run.tracing
     span = tracing.tracer.start_span(name, context=run.step_parent(), start_time=now(tracing))
     try:
-        span.set_attributes(_retrieval_attributes(run, query, entries))
+        span.set_attributes(_retrieval_attributes(run, query, unrecorded))
     finally:
         span.end(now(tracing))
 

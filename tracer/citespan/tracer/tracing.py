@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from citespan.tracer.errors import ConfigurationError
 from citespan.tracer.faults import log_fault, warn_once
 from citespan.tracer.redaction import Redaction
 from citespan.tracer.settings import TracerSettings, read_settings
+from citespan.tracer.witness import Witness
 
 __all__ = ["Tracing", "active_tracing", "add_processor", "adopt", "configured_tracing", "set_tracing"]
 
@@ -33,6 +35,9 @@ class Tracing:
     redaction: Redaction
     """What is kept out of the spans."""
 
+    witness: Witness | None = None
+    """What other instrumentors record of passages; `None` where the provider cannot tell."""
+
     url: str | None = None
     """Where `configure()` sends spans; `None` where only the app's own provider does, or nobody."""
 
@@ -49,6 +54,7 @@ class Tracing:
 _lock = threading.Lock()
 _configured: Tracing | None = None
 _adopted: Tracing | None = None
+_witnesses: weakref.WeakKeyDictionary[TracerProvider, Witness] = weakref.WeakKeyDictionary()
 
 
 def active_tracing() -> Tracing:
@@ -79,7 +85,9 @@ def adopt(provider: trace.TracerProvider, redaction: Redaction, settings: Tracer
     Where its limits would lose passages (128 attributes a span by default) or cut the record in the middle,
     citespan's own spans get limits of their own; sampler, resource, ids and processors stay the provider's.
     """
-    return Tracing(_own_tracer(provider, settings), provider, redaction)
+    tracer = _own_tracer(provider, settings)
+    witness = _witness_of(provider) if isinstance(provider, TracerProvider) else None
+    return Tracing(tracer, provider, redaction, witness)
 
 
 def add_processor(provider: TracerProvider, processor: SpanProcessor) -> None:
@@ -91,6 +99,15 @@ def add_processor(provider: TracerProvider, processor: SpanProcessor) -> None:
         provider.add_span_processor(processor, replace_default_processor=False)  # type: ignore[call-arg]
     else:
         provider.add_span_processor(processor)
+
+
+def _witness_of(provider: TracerProvider) -> Witness:
+    """Return the witness on a provider, which cannot drop a processor: one for its life."""
+    witness = _witnesses.get(provider)
+    if witness is None:
+        witness = _witnesses[provider] = Witness(_SCOPE)
+        add_processor(provider, witness)
+    return witness
 
 
 def _adopt_global(provider: trace.TracerProvider) -> Tracing:
