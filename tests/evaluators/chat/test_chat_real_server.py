@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from citespan.evaluators.judges.chat import ChatJudge, ChatOptions
 from citespan.evaluators.judges.chat.dialect import ReplyFormat
 from citespan.evaluators.verdicts import Label
 
-pytest.importorskip("llama_cpp", reason="not installed: pip install 'citespan[llama]' (builds from source)")
+if find_spec("llama_cpp") is None:
+    pytest.skip("not installed: pip install 'citespan[llama]' (builds from source)", allow_module_level=True)
 gguf = pytest.importorskip("gguf", reason="not installed: pip install 'citespan[dev]'")
 
 WIDTH = 512
