@@ -29,6 +29,19 @@ def test_the_page_loads_nothing_from_outside(server: PhoenixServer) -> None:
     assert [address for address in loaded if "://" in address] == []
 
 
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:7007"),
+        ("0.0.0.0", "http://127.0.0.1:7007"),
+        ("::1", "http://[::1]:7007"),
+        ("localhost", "http://localhost:7007"),
+    ],
+)
+def test_the_url_is_one_that_can_be_called(tmp_path: Path, host: str, url: str) -> None:
+    assert PhoenixServer(tmp_path, host=host, port=7007).url == url
+
+
 def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

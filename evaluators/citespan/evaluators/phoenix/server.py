@@ -22,6 +22,9 @@ __all__ = ["PhoenixServer"]
 _LOG_LINES = 15
 """How much of the log a failed start shows."""
 
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the address that is bound is none to call
+"""Where a server is reached that listens on every interface."""
+
 _SETTINGS = {
     "PHOENIX_TELEMETRY_ENABLED": "false",
     "PHOENIX_ALLOW_EXTERNAL_RESOURCES": "false",
@@ -60,8 +63,9 @@ class PhoenixServer:
 
     @property
     def url(self) -> str:
-        """Where its page and API are."""
-        return f"http://{self.host}:{self.port}"
+        """Where its page and API are, seen from this machine."""
+        host = _LOOPBACK.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def process_id(self) -> int | None:
@@ -178,15 +182,19 @@ def _is_installed() -> bool:
     return True
 
 
+def _socket(host: str) -> socket.socket:
+    return socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
 def _free_port(host: str) -> int:
-    with socket.socket() as listener:
+    with _socket(host) as listener:
         listener.bind((host, 0))
         port: int = listener.getsockname()[1]
         return port
 
 
 def _is_taken(host: str, port: int) -> bool:
-    with socket.socket() as listener:
+    with _socket(host) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
