@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 MACHINE = re.compile(r"""(?x)
-    (?<![\w.])/(?:work|root|opt|home|Users)/\w   # a folder of one machine
+    (?<![\w.])/(?:work|opt|home|Users)/\w   # a folder of one machine
+    | (?<![\w.])/root/\.                    # the home of its administrator
     | \b(?:pypi|pythonhosted|npmjs)\.\w{2,3}\b    # a package registry
     | \b(?:deb|security|ftp)\.debian\.org\b
 """)

@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 import sysconfig
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from citespan.evaluators.errors import CitespanError, UsageError
 
-__all__ = ["find_example", "run_example"]
+__all__ = ["check_installed", "find_example", "run_example"]
 
 _PLACES = (
     Path(__file__).parents[3] / "examples" / "plain_rag.py",
@@ -19,8 +19,22 @@ _PLACES = (
 )
 """Where the example is: in the checkout, else where the wheel puts it."""
 
+_NEEDED = ("arize-phoenix", "bm25s", "openai", "snowballstemmer")
+"""Distributions of the extra `examples` that the demo needs beside the evaluators' own."""
+
 _FOREIGN = ("PHOENIX_", "OTEL_", "OPENINFERENCE_")
 """Variables of the user's own traces, which the demo's must not follow."""
+
+
+def check_installed() -> None:
+    """Return if everything that the demo needs is installed.
+
+    Raises:
+        UsageError: Something is missing; the message names the extra that brings it.
+    """
+    missing = [name for name in _NEEDED if not _is_installed(name)]
+    if missing:
+        raise UsageError(f"the demo needs {', '.join(missing)}: pip install 'citespan[examples]'")
 
 
 def find_example() -> Path:
@@ -44,12 +58,8 @@ def run_example(url: str, project: str, *, timeout_seconds: float = 600.0) -> st
         timeout_seconds: How long it may take; a model behind `OPENAI_BASE_URL` may be slow.
 
     Raises:
-        UsageError: A package that the example needs is not installed.
         CitespanError: The example failed; the message ends with its last line.
     """
-    missing = [name for name in ("bm25s", "snowballstemmer", "openai") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"the demo needs {', '.join(missing)}: pip install 'citespan[examples]'")
     app = find_example()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     destination = {"PHOENIX_COLLECTOR_ENDPOINT": url, "PHOENIX_PROJECT_NAME": project}
@@ -69,3 +79,11 @@ def run_example(url: str, project: str, *, timeout_seconds: float = 600.0) -> st
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise CitespanError(f"{app} stopped with status {done.returncode}: {last}")
     return done.stdout.strip()
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True

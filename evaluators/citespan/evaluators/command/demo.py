@@ -53,7 +53,7 @@ def demo(
     from citespan.evaluators.command.results import Wanted
     from citespan.evaluators.command.sourced import evaluate_source
     from citespan.evaluators.command.terminal import Terminal
-    from citespan.evaluators.demo import run_example
+    from citespan.evaluators.demo import check_installed, run_example
     from citespan.evaluators.phoenix.client import PhoenixClient
     from citespan.evaluators.phoenix.connection import Connection
     from citespan.evaluators.settings import Settings
@@ -62,6 +62,7 @@ def demo(
     terminal = Terminal(as_json=as_json)
     settings = Settings.load(environ={}, home=None if home is None else str(home), project=PROJECT)
     wanted = Wanted(as_json=as_json, show=show, output=output, overwrite=overwrite)
+    check_installed()
     terminal.say("Starting Phoenix ...", style="dim")
     with _phoenix(Path(settings.home) / "demo", port) as phoenix:
         url = phoenix.url
