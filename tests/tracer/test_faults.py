@@ -55,13 +55,14 @@ def test_one_bad_passage_costs_only_itself(recorded: RecordedSpans) -> None:
         run.answer("a [2]")
     record = recorded.run()
     assert [(p.label, p.sha256 is None) for p in record.passages] == [("1", False), ("2", True), ("3", False)]
-    assert record.passages[1].id == "passage-2"
+    assert record.passages[1].id == "passage#2"
 
 
 @pytest.mark.usefixtures("faults_logged")
 def test_labels_that_do_not_fit_are_left_out_rather_than_shifted(recorded: RecordedSpans) -> None:
     with tracer.run("q") as run:
         run.retrieved(["a", "b"], labels=["1"])
+        run.retrieved(["a", "b"], labels="1..n")
     assert [p.label for p in recorded.run().passages] == [None, None]
 
 

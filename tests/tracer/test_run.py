@@ -181,6 +181,14 @@ def test_a_passage_without_an_id_gets_one_from_its_text(recorded: RecordedSpans)
     assert [p.id for p in recorded.run().passages] == ["text-2e68a7bba11b", "text-ed886d735b3e"]
 
 
+def test_a_text_without_an_id_is_known_again_when_it_is_shown(recorded: RecordedSpans) -> None:
+    with tracer.run("q") as run:
+        run.retrieved(["one", "two"])
+        run.shown(["two"], labels=["1"])
+    assert recorded.kinds() == ["RETRIEVER", "CHAIN"]
+    assert [p.label for p in recorded.run().passages] == ["1"]
+
+
 def test_five_hundred_passages_are_all_recorded(recorded: RecordedSpans, attributes: Attributes) -> None:
     passages = [Passage(id=f"p{n}", text=f"text {n}", score=0.5, metadata={"n": n}) for n in range(500)]
     with tracer.run("q") as run:

@@ -53,7 +53,7 @@ def number_passages(items: Iterable[object], start: int = 1, form: str = "{n}") 
     Raises:
         TypeError: `items` is one text or dict.
     """
-    return [replace(p, label=form.format(n=n)) for n, p in enumerate(as_passages(items), start)]
+    return [replace(p, label=form.replace("{n}", str(n))) for n, p in enumerate(as_passages(items), start)]
 
 
 def _read(item: object) -> Passage:
@@ -66,7 +66,12 @@ def _read(item: object) -> Passage:
 
 def _labelled(passages: list[Passage], labels: Sequence[object] | str) -> list[Passage]:
     if isinstance(labels, str):
-        labels = [labels.format(n=n) for n in range(1, len(passages) + 1)]
+        if "{n}" not in labels:
+            log_fault(
+                "labelling passages", ValueError(f'labels is {labels!r}: expected a form with "{{n}}" in it')
+            )
+            return passages
+        labels = [labels.replace("{n}", str(n)) for n in range(1, len(passages) + 1)]
     if len(labels) != len(passages):
         mismatch = ValueError(f"{len(labels)} labels for {len(passages)} passages: expected one for each")
         log_fault("labelling passages", mismatch)

@@ -58,7 +58,7 @@ class LoggedPassage:
 class PassageLog:
     """Collects what a run retrieved and what of it the model was shown."""
 
-    __slots__ = ("_by_id", "_by_text", "_lock", "_retrieved", "_rule", "_shown")
+    __slots__ = ("_by_id", "_lock", "_renamed", "_retrieved", "_rule", "_shown", "_unnamed")
 
     def __init__(self, rule: Rule | None) -> None:
         """Start empty; `rule` is the redaction rule for passages."""
@@ -67,7 +67,8 @@ class PassageLog:
         self._retrieved: list[LoggedPassage] = []
         self._shown: list[LoggedPassage] | None = None
         self._by_id: dict[str, LoggedPassage] = {}
-        self._by_text: dict[tuple[str, str | None, str | None], LoggedPassage] = {}
+        self._renamed: dict[tuple[str, str | None, str | None], LoggedPassage] = {}
+        self._unnamed: dict[str, str] = {}
 
     def retrieve(self, passages: Iterable[Passage]) -> list[LoggedPassage]:
         """Add what one retrieval returned; a passage that came before keeps its entry."""
@@ -102,34 +103,36 @@ class PassageLog:
 
     def _place(self, entry: LoggedPassage) -> LoggedPassage:
         """Return the entry that the passage has in this run: a new one, or the one it already had."""
+        entry.id = entry.id or self._id_for(entry)
         known = self._by_id.get(entry.id)
-        if known is None and entry.id:
-            self._by_id[entry.id] = entry
-            self._retrieved.append(entry)
-            return entry
-        if known is not None and known.identity == entry.identity:
-            if known.label is None:
-                known.label = entry.label
+        if known is None:
+            return self._add(entry)
+        if known.identity == entry.identity:
+            known.label = entry.label if known.label is None else known.label
             if entry.label in (None, known.label):
                 return known
         key = (entry.id, entry.identity, entry.label)
-        if (again := self._by_text.get(key)) is not None:
+        if (again := self._renamed.get(key)) is not None:
             return again
-        entry.id = self._new_id(entry)
-        self._by_text[key] = self._by_id[entry.id] = entry
+        entry.id = self._free_id(entry.id)
+        self._renamed[key] = entry
+        return self._add(entry)
+
+    def _add(self, entry: LoggedPassage) -> LoggedPassage:
+        self._by_id[entry.id] = entry
         self._retrieved.append(entry)
         return entry
 
-    def _new_id(self, entry: LoggedPassage) -> str:
-        """Return an id that no other passage of the run has."""
-        if entry.id:
-            wanted = entry.id
-        elif entry.sha256 is None:
-            wanted = f"passage-{len(self._retrieved) + 1}"
-        else:
-            wanted = f"text-{entry.sha256[:12]}"
-        if wanted not in self._by_id:
-            return wanted
+    def _id_for(self, entry: LoggedPassage) -> str:
+        """Return an id for a passage that has none: from its text, unless that says something of a hidden one."""
+        if entry.sha256 is not None:
+            return f"text-{entry.sha256[:12]}"
+        if entry.identity is None:
+            return self._free_id("passage")
+        return self._unnamed.setdefault(entry.identity, f"passage-{len(self._unnamed) + 1}")
+
+    def _free_id(self, wanted: str) -> str:
+        """Return an id like `wanted` that no passage of the run has."""
         n = len(self._retrieved) + 1
         while f"{wanted}#{n}" in self._by_id:
             n += 1
