@@ -48,6 +48,19 @@ def test_spans_from_a_file_are_judged_without_a_server(citespan: Callable[..., A
     assert data["pass"]["rows_written"] == 0
 
 
+def test_a_trace_without_an_answer_has_a_state_and_no_zero(
+    citespan: Callable[..., Any], tmp_path: Path
+) -> None:
+    with record_in_memory() as recorded, tracer.run("Why?") as run:
+        run.retrieved([Passage(id="a", text="Because.")])
+    path = tmp_path / "spans.jsonl"
+    path.write_text("\n".join(span.to_json(indent=None) for span in recorded.spans))
+    data = json.loads(citespan("evaluate", "--spans", path, "--json").out)
+    assert [run["state"] for run in data["runs"]] == ["no_answer_recorded"]
+    assert data["pass"]["states"] == {"no_answer_recorded": 1}
+    assert data["pooled"]["support"]["value"] is None
+
+
 def test_the_number_of_traces_can_be_limited_and_the_table_written(
     citespan: Callable[..., Any], spans: Path, tmp_path: Path
 ) -> None:

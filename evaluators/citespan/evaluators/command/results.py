@@ -19,6 +19,7 @@ from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.labeltable import LabelRow, TableRun, rows_of
 from citespan.evaluators.measures import Ratio
+from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
 from citespan.evaluators.report import Report, Setup, Tally, render_report
 from citespan.evaluators.tablefile import TableWriter, count_human_labels, write_table
 
@@ -73,21 +74,27 @@ class Wanted:
 class Results:
     """Takes evaluations one at a time; on leaving the context everything taken so far is on disk and printed."""
 
-    def __init__(self, wanted: Wanted, *, setup: Setup | None = None, limits: str = "") -> None:
-        """Open the label table, if one is wanted.
+    def __init__(
+        self, wanted: Wanted, *, judge: Judge | None = None, options: EvaluateOptions = DEFAULT_OPTIONS
+    ) -> None:
+        """Open the label table, if one is wanted, and say where text is sent, if a judge sends any.
 
         Args:
             wanted: What to do with the results.
-            setup: How runs are evaluated, where that is the same for all of them.
-            limits: What the judge is known to get wrong.
+            judge: Who judges; `None` where the results were judged before.
+            options: How runs are evaluated.
 
         Raises:
             UsageError: The label table cannot be written.
         """
         self.terminal = Terminal(as_json=wanted.as_json)
         self._wanted = wanted
-        self._tally = Tally(setup=setup, limits=limits)
+        self._judge = judge
+        card = None if judge is None else judge.card
+        self._tally = Tally() if card is None else Tally(setup=Setup.of(card, options), limits=card.limits)
         self._table = wanted.open_table()
+        if card is not None and card.sends_text_to is not None:
+            self.terminal.say(f"{card.name} sends claims, questions and passage text to {card.sends_text_to}")
         self._taken = 0
         self._aside: list[str] = []
         self._notes: dict[str, object] = {}
@@ -133,18 +140,6 @@ class Results:
         if not self.terminal.as_json:
             self.terminal.say(line)
 
-    def announce_judge(self, judge: Judge) -> None:
-        """Say on stderr which host is about to receive text, if the judge sends any."""
-        card = judge.card
-        if card.sends_text_to is not None:
-            self.terminal.say(f"{card.name} sends claims, questions and passage text to {card.sends_text_to}")
-
-    def note_judge(self, judge: Judge) -> None:
-        """Add what the judge says of its work: calls, cost, what was passed on and saved."""
-        notes = notes_of(judge)
-        if notes:
-            self.note("judge_notes", list(notes), "\n".join(notes))
-
     @property
     def exit_code(self) -> int:
         """What the command ends with, once the context is left."""
@@ -167,11 +162,13 @@ class Results:
 
     def _finish(self, cut_short: str | None) -> None:
         report = self._tally.report()
+        if self._judge is not None and (notes := notes_of(self._judge)):
+            self.note("judge_notes", list(notes), "\n".join(notes))
         self._gate_results = [] if cut_short else check_gates(self._wanted.gates, report)
         if cut_short:
             self.terminal.warn(f"{cut_short}: the figures are about the {report.runs} runs done so far")
         if self.terminal.as_json:
-            self._finish_json(report, cut_short)
+            self._finish_json(report, {"cut_short": cut_short} if cut_short else {})
             for warning in report.warnings:
                 self.terminal.warn(warning)
         elif report.runs or self._wanted.gates:
@@ -180,7 +177,7 @@ class Results:
         for result in self._gate_results:
             self.terminal.say_result(str(result), is_good=result.is_passed)
 
-    def _finish_json(self, report: Report, cut_short: str | None) -> None:
+    def _finish_json(self, report: Report, more: Mapping[str, object]) -> None:
         setup = next(iter(report.setups), None)
         tail: dict[str, object] = {
             "pooled": {name: ratio.to_dict() for name, ratio in report.pooled.items()},
@@ -189,9 +186,8 @@ class Results:
             "gates": [result.to_dict() for result in self._gate_results],
             "set_aside": self._aside,
             **self._notes,
+            **more,
         }
-        if cut_short:
-            tail["cut_short"] = cut_short
         head = "\n], " if self._taken else '{"schema": 1, "runs": [], '
         self.terminal.write_json(f"{head}{self.terminal.dump(tail)[1:]}\n")
 

@@ -41,19 +41,15 @@ def score(
 
     Prints each claim with its label, why it has it and what would mend it, then the measures.
     """
+    from citespan.evaluators.command.judging import judging
     from citespan.evaluators.command.results import Results, Wanted
     from citespan.evaluators.command.runfile import read_runs_from
     from citespan.evaluators.evaluate import evaluate_all
-    from citespan.evaluators.judges.registry import load_judge
-    from citespan.evaluators.report import Setup
     from citespan.evaluators.settings import Settings
 
     settings = Settings.load(
         judge=judge, citation_scope=citation_scope, splitting=splitting, label_policy=label_policy
     )
-    asked = load_judge(settings.judge)
-    invalid: list[str] = []
-    runs = read_runs_from(file, set_aside=invalid.append if skip_invalid else None)
     gates = given.gates(
         support=min_support,
         coverage=min_coverage,
@@ -63,13 +59,14 @@ def score(
         unjudged=max_unjudged,
     )
     wanted = Wanted(as_json, show, output, overwrite, file, gates)
-    results = Results(wanted, setup=Setup.of(asked.card, settings.options), limits=asked.card.limits)
-    results.announce_judge(asked)
-    with results, results.terminal.progress("judging", len(runs)) as advance:
-        for reason in invalid:
-            results.set_aside(reason)
-        for evaluation in evaluate_all(runs, asked, settings.options):
-            results.add(evaluation)
-            advance()
-        results.note_judge(asked)
+    with judging(settings.judge) as asked:
+        invalid: list[str] = []
+        runs = read_runs_from(file, set_aside=invalid.append if skip_invalid else None)
+        results = Results(wanted, judge=asked, options=settings.options)
+        with results, results.terminal.progress("judging", len(runs)) as advance:
+            for reason in invalid:
+                results.set_aside(reason)
+            for evaluation in evaluate_all(runs, asked, settings.options):
+                results.add(evaluation)
+                advance()
     raise typer.Exit(results.exit_code)

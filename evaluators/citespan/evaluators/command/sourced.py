@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 
 from citespan.evaluators.annotate import Annotator
+from citespan.evaluators.command.judging import judging
 from citespan.evaluators.command.results import Results, Wanted
 from citespan.evaluators.command.terminal import count
 from citespan.evaluators.errors import InputError
-from citespan.evaluators.judges.registry import load_judge
-from citespan.evaluators.report import Setup
 from citespan.evaluators.settings import Settings
 from citespan.evaluators.sources.source import Source, Trace
 from citespan.evaluators.sources.spanfile import SpanFile
@@ -61,26 +60,32 @@ def evaluate_source(
         ServerError: Phoenix cannot be reached or refuses; what was done so far is printed and stays.
         InputError: A file of spans cannot be read.
     """
-    judge = load_judge(settings.judge)
-    results = Results(wanted, setup=Setup.of(judge.card, settings.options), limits=judge.card.limits)
-    with results, results.terminal.progress("judging", None) as advance:
+    with judging(settings.judge) as judge:
+        results = Results(wanted, judge=judge, options=settings.options)
+        with results, results.terminal.progress("judging", None) as advance:
 
-        def take(run: EvaluatedRun) -> None:
-            results.add(run.evaluation, url=run.url)
-            advance()
+            def take(run: EvaluatedRun) -> None:
+                results.add(run.evaluation, url=run.url)
+                advance()
 
-        summary = run_pass(
-            source,
-            judge,
-            annotator=annotator,
-            options=settings.options,
-            show_unchanged=show_unchanged,
-            on_run=take,
-        )
-        for trace_id, reason in summary.set_aside.items():
-            results.set_aside(f"trace {trace_id}: {reason}")
-        results.note("pass", asdict(summary), _line(summary, wrote=annotator is not None))
+            summary = run_pass(
+                source,
+                judge,
+                annotator=annotator,
+                options=settings.options,
+                show_unchanged=show_unchanged,
+                on_run=take,
+            )
+            for trace_id, reason in summary.set_aside.items():
+                results.set_aside(f"trace {trace_id}: {reason}")
+            results.note("pass", _to_dict(summary), _line(summary, wrote=annotator is not None))
     return results.exit_code
+
+
+def _to_dict(summary: PassSummary) -> dict[str, object]:
+    """Return the JSON form; `asdict` would count the items of a Counter anew."""
+    data: dict[str, object] = {field.name: getattr(summary, field.name) for field in fields(summary)}
+    return {**data, "states": dict(summary.states)}
 
 
 def _line(summary: PassSummary, *, wrote: bool) -> str:
