@@ -89,7 +89,8 @@ def _clause_joints(text: str, marker_ends: frozenset[int], language: str) -> Ite
         if match.start() < start or _is_enclosed(text, match.start()):
             continue
         left, right = text[start : match.start()], text[match.end() :]
-        is_marked = _ends_with_marker(left, start, marker_ends)
+        joint = match.start() if is_semicolon or match["word"] is None else match.start("word")
+        is_marked = _has_marker(marker_ends, start + len(left.rstrip()), joint)
         if is_semicolon:
             stands = _stand_apart(left, right.partition(";")[0], language, is_marked=is_marked)
         else:
@@ -106,9 +107,9 @@ def _is_enclosed(text: str, at: int) -> bool:
     return is_open or len(_QUOTES.findall(before)) % 2 == 1
 
 
-def _ends_with_marker(left: str, start: int, marker_ends: frozenset[int]) -> bool:
-    words_end = start + len(left.rstrip())
-    return any(at in marker_ends for at in range(words_end + 1, start + len(left) + 1))
+def _has_marker(marker_ends: frozenset[int], start: int, end: int) -> bool:
+    """Return whether a marker run ends between the last word of a clause and the joint behind it."""
+    return any(at in marker_ends for at in range(start + 1, end + 1))
 
 
 def _stand_apart(left: str, right: str, language: str, *, is_marked: bool) -> bool:

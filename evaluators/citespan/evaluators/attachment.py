@@ -29,28 +29,28 @@ class Attached:
     """Earlier uncited claims of the paragraph that it closes."""
 
 
-def attach(answer: str, markers: Sequence[Marker], claims: Sequence[Claim]) -> dict[Marker, Attached]:
-    """Return what each marker covers.
+def attach(answer: str, markers: Sequence[Marker], claims: Sequence[Claim]) -> list[Attached]:
+    """Return what each marker covers, in the order of `markers`.
 
     A run of markers covers every part of its sentence back to the run before it or the sentence's start;
     one in a place without words belongs to the sentence before. A range covers the claims it overlaps.
     """
     sentences = split_sentences(answer, markers)
     places = _Places(sentences, claims)
-    covered: dict[Marker, set[int]] = {marker: set() for marker in markers}
-    for n, sentence in enumerate(sentences):
-        for run, indices in places.by_run(n, sentence):
-            for marker in run.markers:
-                if not _wraps(marker):
-                    covered[marker].update(indices)
-    for marker in markers:
-        covered[marker].update(places.by_range(marker))
-    cited = {index for indices in covered.values() for index in indices}
+    by_place = {marker.start: indices for marker, indices in places.by_runs(sentences)}
+    covered = [
+        {
+            *places.by_range(marker),
+            *(by_place.get(marker.start, ()) if marker.text and not _wraps(marker) else ()),
+        }
+        for marker in markers
+    ]
+    cited = {index for indices in covered for index in indices}
     closing = _paragraph_claims(sentences, places, cited)
-    return {
-        marker: Attached(tuple(sorted(indices)), closing.get(marker, ()))
-        for marker, indices in covered.items()
-    }
+    return [
+        Attached(tuple(sorted(indices)), closing.get(marker.start, ()) if marker.text else ())
+        for marker, indices in zip(markers, covered, strict=True)
+    ]
 
 
 def _wraps(marker: Marker) -> bool:
@@ -75,8 +75,13 @@ class _Places:
     def _between(self, start: int, end: int) -> Sequence[Claim]:
         return self._claims[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
-    def by_run(self, n: int, sentence: Sentence) -> Iterator[tuple[MarkerRun, list[int]]]:
-        """Yield each run of a sentence with the claims it covers."""
+    def by_runs(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Marker, list[int]]]:
+        """Yield each marker of the text with the claims that its run covers."""
+        for n, sentence in enumerate(sentences):
+            for run, indices in self._by_run(n, sentence):
+                yield from ((marker, indices) for marker in run.markers)
+
+    def _by_run(self, n: int, sentence: Sentence) -> Iterator[tuple[MarkerRun, list[int]]]:
         parts = self.of_sentence[n]
         if not parts and not _WORD.search(sentence.masked):
             parts = self._last_before[n]
@@ -104,9 +109,9 @@ class _Places:
 
 def _paragraph_claims(
     sentences: Sequence[Sentence], places: _Places, cited: set[int]
-) -> dict[Marker, tuple[int, ...]]:
-    """Return, for the markers that close a paragraph, its earlier uncited claims."""
-    closing: dict[Marker, tuple[int, ...]] = {}
+) -> dict[int, tuple[int, ...]]:
+    """Return, by the start of each marker that closes a paragraph, its earlier uncited claims."""
+    closing: dict[int, tuple[int, ...]] = {}
     for _, group in groupby(enumerate(sentences), key=lambda pair: pair[1].block):
         numbered = list(group)
         last = numbered[-1][1]
@@ -116,5 +121,5 @@ def _paragraph_claims(
         uncited = tuple(index for index in earlier if index not in cited)
         for run in last.runs if uncited else ():
             if not _WORD.search(last.masked, run.end - last.start):
-                closing.update(dict.fromkeys(run.markers, uncited))
+                closing.update((marker.start, uncited) for marker in run.markers)
     return closing

@@ -16,12 +16,15 @@ _STOPS = ".!?。！？؟۔।…"
 _LINK = re.compile(
     r"!?\[(?P<text>[^\[\]\n]{0,300})\]\(<?[^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)?>?(?:\s+\"[^\"\n]{0,200}\")?\)"
 )
-_TAG = re.compile(r"</?(?:b|i|u|p|br|em|strong|span|mark|sub|small|div)(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
-_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`]{1,500})\1(?!`)")
+_BREAK = re.compile(r"</?(?:br|p|div|li|ul|ol)\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"</?(?:b|i|u|em|strong|span|mark|sub|small)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.{1,500}?)(?<!`)\1(?!`)")
 _DELIMITERS = re.compile(r"\*{1,3}|_{1,3}|~~")
 _ESCAPE = re.compile(r"\\([*_`~#\[\]|>])")
 _BULLET = re.compile(r"^\s*(?:[•‣▪◦●○·–—+-]|\[[ xX]\]|☐|☑|✅|✔)\s+")
-_EMPTY_BRACKETS = re.compile(r"\s*[(（\[]\s*[,;，；]*\s*[)）\]]")
+_SPACES = re.compile(r"\s+")
+_MARKED_UP = re.compile(r"[*_`~\[\\<(（•‣▪◦●○·–—+☐☑✅✔-]")
+_EMPTY_BRACKETS = re.compile(r"\s{0,3}[(（\[]\s*[,;，；]*\s*[)）\]]")
 _LEFT_EDGE = re.compile(r"(?:[\s|*_~#>`•‣▪◦●○·☐☑✅✔]|[–—+-](?=\s)|\[[ xX]\]\s)*")
 _RIGHT_EDGE = frozenset(" \t\n\r\u00a0\u2009\u202f\u3000|*_~`#\\")
 
@@ -42,11 +45,14 @@ def text_of(sentence: Sentence, start: int, end: int) -> str:
 
 def plain_text(text: str) -> str:
     """Return Markdown as a reader sees it: no emphasis, link addresses, code ticks or bullets."""
+    text = _SPACES.sub(" ", text).strip()
+    if not _MARKED_UP.search(text):
+        return text
     text = _LINK.sub(lambda match: "" if match[0].startswith("!") else match["text"], text)
-    text = _CODE.sub(r"\2", _TAG.sub(" ", text))
+    text = _CODE.sub(r"\2", _TAG.sub("", _BREAK.sub(" ", text)))
     text = _BULLET.sub("", _without_emphasis(text))
     text = _EMPTY_BRACKETS.sub("", _ESCAPE.sub(r"\1", text))
-    return re.sub(r"\s+", " ", text).strip()
+    return _SPACES.sub(" ", text).strip()
 
 
 def own_range(sentence: Sentence, start: int, end: int) -> tuple[int, int]:

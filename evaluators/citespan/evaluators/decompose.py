@@ -54,7 +54,7 @@ def _claims_of(
     whole = text_of(sentence, 0, len(sentence.masked))
     if not _WORD.search(whole):
         return
-    if is_pointer(whole, has_marker=bool(sentence.runs), language=language):
+    if is_pointer(whole, language=language):
         return
     for atom in _atoms(sentence, language, splitting):
         start, end = own_range(sentence, atom.start, atom.end)

@@ -10,11 +10,11 @@ from citespan.evaluators.blocks import Block, BlockKind
 __all__ = ["find_literals"]
 
 _BACKTICKS = re.compile(r"`+")
-_MATH = re.compile(
-    r"\$\$(?P<display>[^$]{1,2000})\$\$|(?<![\w$\\])\$(?P<inline>[^\s$](?:[^$\n]{0,300}[^\s$\\])?)\$(?!\d)"
-    r"|\\\((?P<round>.{1,500}?)\\\)|\\\[(?P<square>[^\0]{1,2000}?)\\\]"
-)
+_MATH_MARK = re.compile(r"\\[\[\]()]|\$\$?")
 _MATH_SIGN = re.compile(r"[=\\^_{}<>+*/|]|^\w$")
+_CLOSERS = {"\\[": "\\]", "\\(": "\\)", "$$": "$$", "$": "$"}
+_LONGEST = {"\\[": 2000, "\\(": 500, "$$": 2000, "$": 300}
+"""Most code points that each kind of formula runs over."""
 
 
 def find_literals(blocks: Sequence[Block]) -> tuple[tuple[int, int], ...]:
@@ -59,9 +59,22 @@ def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
 
 def _math(text: str) -> Iterator[tuple[int, int]]:
     """Yield formulas; two prices in a sentence (`$5 ... $10`) are none."""
-    if "$" not in text and "\\" not in text:
-        return
-    for match in _MATH.finditer(text):
-        content = match["display"] or match["inline"] or match["round"] or match["square"] or ""
-        if _MATH_SIGN.search(content):
-            yield match.start(), match.end()
+    opener: re.Match[str] | None = None
+    for mark in _MATH_MARK.finditer(text):
+        if opener is not None and mark[0] == _CLOSERS[opener[0]] and _closes(text, opener, mark):
+            if _MATH_SIGN.search(text, opener.end(), mark.start()):
+                yield opener.start(), mark.end()
+            opener = None
+        elif mark[0] in _CLOSERS and _opens(text, mark):
+            opener = mark
+
+
+def _opens(text: str, mark: re.Match[str]) -> bool:
+    before, after = text[mark.start() - 1 : mark.start()], text[mark.end() : mark.end() + 1]
+    return mark[0] != "$" or not (before.isalnum() or before == "\\" or after.isspace())
+
+
+def _closes(text: str, opener: re.Match[str], mark: re.Match[str]) -> bool:
+    before, after = text[mark.start() - 1 : mark.start()], text[mark.end() : mark.end() + 1]
+    is_near = 0 < mark.start() - opener.end() <= _LONGEST[opener[0]]
+    return is_near and (mark[0] != "$" or not (before.isspace() or before == "\\" or after.isdigit()))

@@ -85,10 +85,8 @@ _STRONG_ID = re.compile(
 )
 _WEAK_ID = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[\w.:#/-]{2,40}", re.IGNORECASE)
 _DISTINCT = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{3,}|.+[-_.:#/].+")
-_INDEXED = re.compile(
-    r"(?:\w*[^\W_]_\w*|(?<!\w)(?:[a-z]|args|argv|arr|buf|dp|idx|kwargs|ptr|tmp|vec)|\w\[[a-z_'\"][\w'\"]*\]"
-    r"|\w\([^()\n]{0,60}\))$"
-)
+_INDEXED_NAMES = frozenset(("args", "argv", "arr", "buf", "dp", "idx", "kwargs", "ptr", "tmp", "vec"))
+_SUBSCRIPT = re.compile(r"\w\[[a-z_'\"][\w'\"]{0,30}\]|\w\([^()\n]{0,60}\)")
 _AFTER_INDEX = re.compile(r"\[[a-z_'\"]|[ \t]?(?:[-+*/%]?=|\+|\*|[ \t][<>][ \t])[ \t]?\w|\.[a-z_]+\(")
 _INTERVAL_WORD = re.compile(
     r"(?:\b(?:interval|range|domain|between|bounds|intervall|bereich|intervalo)|[∈∉])[ \t]*$|\b[a-z] in $",
@@ -130,10 +128,11 @@ def select_citations(answer: str, candidates: Sequence[Candidate], names: Passag
             taken[candidate.start : candidate.end] = b"\1" * (candidate.end - candidate.start)
     style = HouseStyle(names, shapes={shape_of(label) for label in names.labels})
     accepted: list[Candidate] = []
-    for wants_known in (True, False):
+    for wants_sure in (True, False):
         for candidate in candidates:
             room = 1 if candidate.form.name in ("link", "double_link") else 0
-            if candidate.is_known is not wants_known or max(taken[candidate.start : candidate.end]) > room:
+            is_sure = candidate.is_known or candidate.form.trust is Trust.FORM
+            if is_sure is not wants_sure or max(taken[candidate.start : candidate.end]) > room:
                 continue
             if _cites(answer, candidate, style):
                 accepted.append(candidate)
@@ -149,7 +148,7 @@ def _cites(answer: str, candidate: Candidate, style: HouseStyle) -> bool:
     if candidate.form.trust is Trust.FORM:
         return True
     if candidate.is_known:
-        return candidate.form.trust is Trust.HOUSE or _is_distinct(answer, candidate)
+        return candidate.form.trust is Trust.HOUSE or _is_distinct(answer, candidate, style.names)
     at_end = _CLAUSE_END.match(answer, candidate.end) is not None
     unknown = [name for name in candidate.names if not name.is_known]
     return all(_could_be_label(name, candidate, style, at_end=at_end) for name in unknown)
@@ -172,21 +171,35 @@ def _is_something_else(answer: str, candidate: Candidate) -> bool:
     is_attached = bool(before) and (before[-1].isalnum() or before[-1] in "_])")
     if not is_attached or len(labels) > 1 or not labels[0].isdigit():
         return False
-    return bool(_INDEXED.search(before) or _AFTER_INDEX.match(answer, candidate.end))
+    return _is_indexed(before) or _AFTER_INDEX.match(answer, candidate.end) is not None
 
 
-def _is_distinct(answer: str, candidate: Candidate) -> bool:
+def _is_indexed(before: str) -> bool:
+    """Return whether a bracket right behind this text is an index: `arr[`, `row_sums[`, `dp[i][`, `f(x)[`."""
+    if before[-1] in "])":
+        opener = before.rfind("[" if before[-1] == "]" else "(")
+        return opener > 0 and _SUBSCRIPT.fullmatch(before, opener - 1) is not None
+    start = len(before)
+    while start > 0 and (before[start - 1].isalnum() or before[start - 1] == "_"):
+        start -= 1
+    word = before[start:]
+    return (
+        "_" in word.strip("_")
+        or word in _INDEXED_NAMES
+        or (len(word) == 1 and word.islower() and word.isascii())
+    )
+
+
+def _is_distinct(answer: str, candidate: Candidate, names: PassageNames) -> bool:
     """Return whether known labels in a form that prose uses too can be meant as nothing else."""
     match candidate.form.name:
         case "round":
-            return all(name.is_led or _DISTINCT.fullmatch(name.label) for name in candidate.names)
+            is_plain = names.are_in_parentheses
         case "braces":
-            is_double = answer.startswith("{{", candidate.start)
-            return is_double or all(
-                name.is_led or _DISTINCT.fullmatch(name.label) for name in candidate.names
-            )
+            is_plain = answer.startswith("{{", candidate.start)
         case _:
-            return True
+            is_plain = True
+    return is_plain or all(name.is_led or _DISTINCT.fullmatch(name.label) for name in candidate.names)
 
 
 def _could_be_label(name: MarkerName, candidate: Candidate, style: HouseStyle, *, at_end: bool) -> bool:

@@ -84,6 +84,11 @@ KEYWORDS = (
 _SEP = r"(?:[\ue200-\ue206]|\\ue20[0-6])"
 """The private-use characters of ChatGPT's markers, as characters or as six printed ones."""
 
+_MID = r"(?:[\ue202-\ue206]|\\ue20[2-6])"
+"""Those that stand between the names of one marker; U+E200 opens it and U+E201 closes it."""
+
+_KEY = r"[^\W_](?:[\w.:/-]{0,80}[^\W_])?"
+
 _TURN = r"turn\d{1,4}[a-z]{1,20}\d{1,4}"
 
 _URL = r"[^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)?"
@@ -186,6 +191,16 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
         "likely: Markdown escapes",
     ),
     _form(
+        "tag_of_names",
+        r"<(?P<tag>cite|citations?|refs?|references?|sup|sources?|docs?|documents?|inref)>[ \t]*\[?"
+        r"(?P<names>[^<>\[\]\n]{1,200})\]?[ \t]*</(?P=tag)>",
+        "<sup>1</sup>",
+        ("1",),
+        Base.ONE,
+        Trust.LABEL,
+        "likely",
+    ),
+    _form(
         "square",
         rf"\[(?P<names>{_LIST})\]",
         "[1, 2]",
@@ -214,8 +229,7 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
     ),
     _form(
         "private_use",
-        rf"{_SEP}[a-z_]{{1,20}}{_SEP}(?P<names>[^\s\ue200-\ue206\\\[\]]{{1,80}}"
-        rf"(?:{_SEP}[^\s\ue200-\ue206\\\[\]]{{1,80}}){{0,30}}){_SEP}?",
+        rf"{_SEP}[a-z_]{{1,20}}{_MID}(?P<names>{_KEY}(?:{_MID}{_KEY}){{0,30}})(?:\ue201|\\ue201)?",
         "\ue200cite\ue202turn0search3\ue202turn0search8\ue201",
         ("turn0search3", "turn0search8"),
         Base.ZERO,
@@ -224,7 +238,7 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
     ),
     _form(
         "turn",
-        rf"(?:{_SEP}|(?<![^\W_]))(?:(?:file)?cite)?(?P<names>{_TURN}(?:{_SEP}?{_TURN}){{0,30}})(?:{_SEP}|(?![^\W_]))",
+        rf"(?:{_SEP}|(?<![^\W_]))(?:(?:file)?cite)?(?P<names>{_TURN}(?:{_MID}?{_TURN}){{0,30}})(?:\ue201|\\ue201|(?![^\W_]))",
         "turn0file1",
         ("turn0file1",),
         Base.ZERO,
@@ -248,16 +262,6 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
         Base.ZERO,
         Trust.FORM,
         "Command-R grounded answers; wraps the words",
-    ),
-    _form(
-        "tag_of_names",
-        r"<(?P<tag>cite|citations?|refs?|references?|sup|sources?|docs?|documents?|inref)>[ \t]*\[?"
-        r"(?P<names>[^<>\[\]\n]{1,200})\]?[ \t]*</(?P=tag)>",
-        "<sup>1</sup>",
-        ("1",),
-        Base.ONE,
-        Trust.LABEL,
-        "likely",
     ),
     _form(
         "tag",

@@ -39,7 +39,7 @@ _MINOR_LOCATOR = re.compile(r"(?:#[^#]{1,60}|:[ \t]?\d{1,6}(?:-\d{1,6})?|[ \t]L\
 _PAIRS = re.compile(r"[ \t]*[^\W\d_][\w ]{0,20}:[ \t]*(?P<value>[^,;:]{1,120})")
 _SEPARATOR = re.compile(r"[ \t]*(?:[,;&、]|\s(?:and|und|y|et|-)\s)[ \t]*", re.IGNORECASE)
 _RANGE = re.compile(
-    r"(?P<lead>[^\W\d_]{0,12}[_-]?)(?P<first>\d{1,6})[ \t]*(?:[-~]|\.\.|to|bis)[ \t]*(?:(?P=lead))?(?P<last>\d{1,6})"
+    r"(?P<lead>[^\W\d_]{0,12}[_-]?)(?P<first>\d{1,9})[ \t]*(?:[-~]|\.\.|to|bis)[ \t]*(?:(?P=lead))?(?P<last>\d{1,9})"
 )
 _RECORDS = re.compile(r"(?P<set>[^\W\d_][\w ]{0,30}?)[ \t]*\((?P<ids>[^()]{1,300})\)")
 _PASSAGE_SETS = re.compile(r"sources?|reports?|documents?|text units?|chunks?", re.IGNORECASE)
@@ -120,6 +120,8 @@ def _graph_records(text: str, names: PassageNames) -> Iterator[MarkerName]:
 
 def _read_list(text: str, names: PassageNames) -> tuple[MarkerName, ...]:
     """Return the members of a list, or nothing if it holds prose."""
+    if text.isdigit():
+        return (MarkerName(text, names.find(text) is not None),)
     text = _LEADING_WORD.sub("", text.strip(), count=1)
     whole = _read_one(text, names)
     if whole is not None and whole.is_known:

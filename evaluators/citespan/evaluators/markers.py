@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 
 from citespan.evaluators.claims import Marker
 from citespan.evaluators.layout import read_layout
@@ -19,7 +20,13 @@ from citespan.tracer.passages import Passage
 __all__ = ["find_markers"]
 
 _NO_WORDS = re.compile(rf"\d+|{KEYWORDS}|link|here|[^\s/]+\.[a-z]{{2,8}}(?:/\S*)?", re.IGNORECASE)
+_OPENING_TAG = re.compile(r"<([a-z][\w:-]*)[^<>]*(?<!/)>", re.IGNORECASE)
 _APART_BEFORE = re.compile(r"(?:^|[.!?:。！？：(（\])】」”\"|])[ \t]*$")
+_GOVERNS = re.compile(
+    r"\b(?:an?|the|this|that|our|your|its|in|on|at|to|from|by|per|with|of|and|or|see|read|visit|der|die|das|dem|den|im|in|siehe"
+    r"|el|la|los|las|en|de|del|ver|le|les|du|des|dans|voir)[ \t]+$",
+    re.IGNORECASE,
+)
 _APART_AFTER = re.compile(r"[ \t]*(?:\Z|[\r\n)）\].,;|\[【])")
 
 
@@ -39,51 +46,77 @@ def find_markers(
     listed = [
         citation.passage_id for citation in citations if citation.start is None and citation.origin != "app"
     ]
+    texts = _Texts(answer)
     names = PassageNames(passages, by_position=False, recorded_list=listed)
-    found = _find_in_text(answer, names)
-    if not listed and not ids_occur(passages, found):
+    found = texts.select(names)
+    if not listed and any(passage.label is None for passage in passages) and not ids_occur(passages, found):
         names = PassageNames(passages, by_position=True)
-        found = _find_in_text(answer, names)
+        found = texts.select(names)
     return merge_recorded(answer, found, citations, names)
 
 
-def _find_in_text(answer: str, names: PassageNames) -> list[Marker]:
-    folded = fold_text(answer)
-    candidates = list(_candidates(answer, folded, names))
-    markers: list[Marker] = []
-    for candidate in select_citations(folded, candidates, names):
-        markers += _to_markers(answer, folded, candidate, names)
-    return sorted(markers, key=lambda marker: marker.start)
+class _Texts:
+    """The texts of an answer, outside code, formulas and reference lists, that have the form of a marker."""
+
+    def __init__(self, answer: str) -> None:
+        self._answer = answer
+        self._folded = fold_text(answer)
+        is_free = read_layout(answer).is_free
+        self._matches = [
+            (form, match)
+            for form in MARKER_FORMS
+            for match in form.pattern.finditer(self._folded)
+            if is_free(match.start(), match.end())
+        ]
+
+    def select(self, names: PassageNames) -> list[Marker]:
+        """Return those that cite, given what the passages are called."""
+        read = lru_cache(maxsize=None)(partial(read_names, names=names))
+        candidates = [
+            _candidate(self._answer, form, match, read(form.name, match["names"]), names)
+            for form, match in self._matches
+        ]
+        markers: list[Marker] = []
+        for candidate in select_citations(self._folded, candidates, names):
+            markers += _to_markers(self._answer, self._folded, candidate, names)
+        return sorted(markers, key=lambda marker: marker.start)
 
 
-def _candidates(answer: str, folded: str, names: PassageNames) -> Iterator[Candidate]:
-    """Yield every text outside code, formulas and reference lists that has the form of a marker."""
-    is_free = read_layout(answer).is_free
-    for form in MARKER_FORMS:
-        for match in form.pattern.finditer(folded):
-            if is_free(match.start(), match.end()):
-                yield _candidate(answer, form, match, names)
-
-
-def _candidate(answer: str, form: MarkerForm, match: re.Match[str], names: PassageNames) -> Candidate:
+def _candidate(
+    answer: str, form: MarkerForm, match: re.Match[str], found: tuple[MarkerName, ...], names: PassageNames
+) -> Candidate:
     groups = match.groupdict()
-    style = f"{form.name} {(groups.get('tag') or '').casefold()}".strip()
-    found = read_names(form.name, match["names"], names)
+    style = f"{form.name} {groups['tag'].casefold()}" if groups.get("tag") else form.name
     start, end = match.span()
     start += len(match[0]) - len(match[0].lstrip())
     url = groups.get("url")
-    if url and not any(name.is_known for name in found) and names.find(url):
-        words = None if _stands_apart(answer, match) else match.span("names")
-        return Candidate(form, start, end, (MarkerName(url, is_known=True, is_led=True),), style, words)
-    return Candidate(form, start, end, found, style)
+    if not url or any(_is_label(name.label, names) for name in found):
+        return Candidate(form, start, end, found, style)
+    if not any(name.is_known for name in found):
+        if not names.find(url):
+            return Candidate(form, start, end, found, style)
+        found = (MarkerName(url, is_known=True, is_led=True),)
+    words = None if _stands_apart(answer, match, names) else match.span("names")
+    return Candidate(form, start, end, found, style, words)
 
 
-def _stands_apart(answer: str, match: re.Match[str]) -> bool:
-    """Return whether a link is no part of its sentence's grammar: its text names the source."""
-    if _NO_WORDS.fullmatch(match["names"].strip()):
+def _is_label(label: str, names: PassageNames) -> bool:
+    """Return whether a name is short for its passage (a label, an id, a number), not a title or address."""
+    match = names.find(label)
+    return match is not None and match.reason != "by_other_name"
+
+
+def _stands_apart(answer: str, match: re.Match[str], names: PassageNames) -> bool:
+    """Return whether a link is no part of its sentence's grammar: its text only names the source."""
+    text = match["names"].strip()
+    if _NO_WORDS.fullmatch(text):
         return True
     before = answer[max(0, match.start() - 20) : match.start()]
-    return bool(_APART_BEFORE.search(before) and _APART_AFTER.match(answer, match.end()))
+    if _APART_AFTER.match(answer, match.end()) is None:
+        return False
+    return bool(_APART_BEFORE.search(before)) or (
+        names.find(text) is not None and not _GOVERNS.search(before)
+    )
 
 
 def _to_markers(answer: str, folded: str, candidate: Candidate, names: PassageNames) -> Iterator[Marker]:
@@ -95,10 +128,8 @@ def _to_markers(answer: str, folded: str, candidate: Candidate, names: PassageNa
     if any(match is not None and match.reason == "by_recorded_list" for match in matches):
         ids = tuple(m.passage_ids[0] if m else label for m, label in zip(matches, labels, strict=True))
         marker = replace(marker, labels=ids, origin="recorded_list")
-    tag = re.match(r"<([a-z][\w:-]*)[^<>]*[^/]>", folded[start:end], re.IGNORECASE)
-    close = (
-        _closing_tag(folded, tag[1], end) if tag and candidate.form.name in ("tag", "grounded_span") else None
-    )
+    wraps = candidate.form.name in ("tag", "grounded_span")
+    close = _closing_tag(folded, start, end) if wraps else None
     if close is None:
         yield marker
     elif not folded[end : close.start()].strip():
@@ -112,7 +143,10 @@ _WRAPPED = 4000
 """Longest text that a pair of tags is taken to wrap."""
 
 
-def _closing_tag(folded: str, tag: str, start: int) -> re.Match[str] | None:
-    return re.compile(rf"</{re.escape(tag)}(?:[:\s][^<>]{{0,80}})?>", re.IGNORECASE).search(
-        folded, start, start + _WRAPPED
-    )
+def _closing_tag(folded: str, start: int, end: int) -> re.Match[str] | None:
+    """Return the tag that closes the one from `start` to `end`; `None` if that one closes itself."""
+    tag = _OPENING_TAG.fullmatch(folded, start, end)
+    if tag is None:
+        return None
+    close = re.compile(rf"</{re.escape(tag[1])}(?:[:\s][^<>]{{0,80}})?>", re.IGNORECASE)
+    return close.search(folded, end, end + _WRAPPED)

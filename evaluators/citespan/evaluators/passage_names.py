@@ -64,6 +64,9 @@ class PassageNames:
         """
         self._ids = {passage.id for passage in passages}
         self.labels = tuple(passage.label or passage.id for passage in passages)
+        """The label of each passage, its id where none is known."""
+        self.are_in_parentheses = any(re.fullmatch(r"[(（].*[)）]", label.strip()) for label in self.labels)
+        """Whether the prompt shows labels in parentheses, so that `(1)` is a marker."""
         self._lead, label_numbers = _label_numbers(passages)
         kinds: list[tuple[str | None, Iterable[tuple[str, str]]]] = [
             (None, ((passage.label or passage.id, passage.id) for passage in passages)),
@@ -74,14 +77,18 @@ class PassageNames:
             ("by_other_name", (pair for passage in passages for pair in _other_names(passage))),
         ]
         self._kinds = [(reason, _index(pairs)) for reason, pairs in kinds]
-        self.has_numbers = any(
-            name.isdigit() for reason, index in self._kinds for name in index if reason != "by_id"
-        )
-        """Whether any passage answers to a plain number."""
+        self._numbers = [
+            int(name) for reason, index in self._kinds for name in index if _counts(reason, name)
+        ]
+        self._found: dict[str, NameMatch | None] = {}
 
     def find(self, name: str) -> NameMatch | None:
         """Return the passages called `name`, or `None`."""
-        folded = fold_name(name)
+        if name not in self._found:
+            self._found[name] = self._find(fold_name(name))
+        return self._found[name]
+
+    def _find(self, folded: str) -> NameMatch | None:
         for reason, index in self._kinds:
             ids = index.get(folded)
             if ids:
@@ -93,18 +100,22 @@ class PassageNames:
         """Return the passage with this id, or `None`: recorded citations name ids, never labels."""
         return NameMatch((passage_id,), Certainty.CERTAIN) if passage_id in self._ids else None
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether any passage answers to a plain number."""
+        return bool(self._numbers)
+
     def is_out_of_range(self, name: str) -> bool:
         """Return whether `name` is a number, or the labels' own word and a number, beyond the known ones."""
-        numbers = [int(number) for number in self._numbers()]
         match = _SIGNED.fullmatch(name)
-        if not numbers or match is None or match["lead"].casefold() not in ("", self._lead):
+        if not self._numbers or match is None or match["lead"].casefold() not in ("", self._lead):
             return False
-        return not min(numbers) <= int(match["number"]) <= max(numbers)
+        return not min(self._numbers) <= int(match["number"]) <= max(self._numbers)
 
-    def _numbers(self) -> Iterator[str]:
-        for reason, index in self._kinds:
-            if reason in (None, "by_recorded_list", "by_position", "by_label_number"):
-                yield from (name for name in index if re.fullmatch(r"[0-9]{1,9}", name))
+
+def _counts(reason: str | None, name: str) -> bool:
+    """Return whether a name is a number by which the answer can cite."""
+    return reason not in ("by_id", "by_other_name") and re.fullmatch(r"[0-9]{1,9}", name) is not None
 
 
 def ids_occur(passages: Sequence[Passage], markers: Iterable[Marker]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from citespan.evaluators.attachment import Attached, attach
+from citespan.evaluators.attachment import attach
 from citespan.evaluators.claims import Certainty, Claim, Marker, ResolvedCitation
 from citespan.evaluators.options import CitationScope
 from citespan.evaluators.passage_names import PassageNames, ids_occur
@@ -42,46 +42,44 @@ def resolve(
         passages_lost: How many passages the run had that were not recorded.
     """
     names = PassageNames(passages, by_position=not ids_occur(passages, markers))
-    attached = attach(answer, markers, claims)
     found: list[ResolvedCitation] = []
     n = 0
-    for marker in markers:
+    for marker, attached in zip(markers, attach(answer, markers, claims), strict=True):
+        covers = attached.claims
+        if scope is CitationScope.PARAGRAPH:
+            covers = tuple(sorted({*covers, *attached.paragraph_claims}))
         for label in dict.fromkeys(marker.labels):
             n += 1
-            candidates = _resolve_one(marker, label, names, lost=passages_lost > 0)
-            found += [_placed(replace(citation, n=n), attached[marker], scope) for citation in candidates]
+            for target in _targets(marker, label, names, lost=passages_lost > 0):
+                citation = ResolvedCitation(
+                    n=n,
+                    marker=marker.text or label,
+                    start=marker.start,
+                    end=marker.end,
+                    label=label,
+                    passage_id=target.passage_id,
+                    certainty=target.certainty,
+                    claims=covers,
+                    reason=target.reason,
+                    paragraph_claims=attached.paragraph_claims,
+                )
+                found.append(citation)
     return tuple(found)
 
 
-def _resolve_one(
-    marker: Marker, label: str, names: PassageNames, *, lost: bool
-) -> Iterator[ResolvedCitation]:
-    """Yield the citation, or each candidate of an ambiguous one; not yet numbered or attached."""
+class _Target(NamedTuple):
+    """What one label names, or why it names nothing."""
+
+    passage_id: str | None
+    certainty: Certainty
+    reason: str | None
+
+
+def _targets(marker: Marker, label: str, names: PassageNames, *, lost: bool) -> list[_Target]:
+    """Return the passage that a label names, each candidate of an ambiguous one, or why it dangles."""
     match = name_of(marker, label, names)
-    dangling = ResolvedCitation(
-        n=0,
-        marker=marker.text or label,
-        start=marker.start,
-        end=marker.end,
-        label=label,
-        passage_id=None,
-        certainty=Certainty.CERTAIN,
-        claims=(),
-    )
-    if match is None:
-        yield replace(dangling, reason="passage_lost" if lost else _why_unknown(marker, label, names))
-        return
-    for passage_id in match.passage_ids:
-        yield replace(dangling, passage_id=passage_id, certainty=match.certainty, reason=match.reason)
-
-
-def _why_unknown(marker: Marker, label: str, names: PassageNames) -> str:
-    is_index = _INDEX.fullmatch(label) is not None and marker.origin != "marker"
-    return "out_of_range" if is_index or names.is_out_of_range(label) else "unknown_label"
-
-
-def _placed(citation: ResolvedCitation, attached: Attached, scope: CitationScope) -> ResolvedCitation:
-    claims = attached.claims
-    if scope is CitationScope.PARAGRAPH:
-        claims = tuple(sorted({*claims, *attached.paragraph_claims}))
-    return replace(citation, claims=claims, paragraph_claims=attached.paragraph_claims)
+    if match is not None:
+        return [_Target(passage_id, match.certainty, match.reason) for passage_id in match.passage_ids]
+    is_index = marker.origin != "marker" and _INDEX.fullmatch(label) is not None
+    reason = "out_of_range" if is_index or names.is_out_of_range(label) else "unknown_label"
+    return [_Target(None, Certainty.CERTAIN, "passage_lost" if lost else reason)]

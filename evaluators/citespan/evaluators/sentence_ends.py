@@ -21,7 +21,12 @@ _TITLE = re.compile(r"(?:^|[\s(])(?:M|MM|Mme|Mlle|Mr|Mrs|Ms|Dr|Prof|St|Sr|Sra|Sr
 _ORDINAL = re.compile(
     r"\b(?:der|die|das|dem|den|des|im|am|vom|zum|zur|beim|ins|jeder|jede|jedes) \d{1,3}\.\s*$", re.IGNORECASE
 )
-_STOP_AFTER_MARKER = re.compile(r"\s*[.!?。！？؟۔।…]+[\"'”’»）)\]】」』》*_~]*(?=\s|$|[^\W\d_])")
+_STOP_AFTER_MARKER = re.compile(r"\s{0,3}[.!?。！？؟۔।…]+[\"'”’»）)\]】」』》*_~]*(?=\s|$|[^\W\d_])")
+_QUOTATIVE = re.compile(r"(?:と|って|[他她它我你您]?们?(?:说|問|问|表示|指出|回答))")
+"""What continues a sentence behind a quote that holds a stop of its own."""
+
+_STOP_BEFORE_MARKER = re.compile(r"[!?。！？؟۔।…]\s*$")
+_NEXT_LETTER = re.compile(r"\s{0,8}(\w)")
 _BULLET = re.compile(r"\s*(?:[•‣▪◦●○·–—*+-]|\d{1,3}[.)]|[a-z]\))\s")
 _NO_STOPS = ("th", "lo", "my", "km")
 """Languages written without a sentence stop: there a marker run ends its sentence."""
@@ -31,18 +36,17 @@ _FULL_WIDTH = 60
 
 
 def mend_ends(
-    masked: str, bounds: Sequence[tuple[int, int]], runs: Sequence[tuple[int, int]], language: str
+    masked: str, starts: Sequence[int], runs: Sequence[tuple[int, int]], language: str
 ) -> list[tuple[int, int]]:
-    """Return the sentences of a block: `bounds` joined where one was cut, and cut where two were joined.
+    """Return the sentences of a block, without gaps: the segmenter's, joined or cut where it could not know.
 
     Args:
         masked: The block's text with markers as spaces and its line breaks kept.
-        bounds: The segmenter's sentences, in order and without gaps.
+        starts: Where the segmenter starts a sentence.
         runs: Where in `masked` the marker runs stand.
         language: ISO 639-1 code.
     """
-    cuts = {start for start, _ in bounds if start > 0}
-    cuts = {_past_closers(masked, cut) for cut in cuts}
+    cuts = {_past_closers(masked, start) for start in starts if start > 0}
     cuts -= {cut for cut in cuts if _is_abbreviation(masked, cut, language)}
     cuts |= set(_line_cuts(masked, runs)) | set(_marker_cuts(masked, runs, language))
     edges = sorted({0, len(masked), *(cut for cut in cuts if 0 < cut < len(masked))})
@@ -63,6 +67,8 @@ def _is_abbreviation(masked: str, cut: int, language: str) -> bool:
     if _ABBREVIATION.search(before) and (after.isdigit() or after.islower()):
         return True
     if _TITLE.search(before) and after.isupper():
+        return True
+    if before.endswith(tuple("」』”")) and _QUOTATIVE.match(masked, cut):
         return True
     return language == "de" and _ORDINAL.search(before) is not None
 
@@ -96,6 +102,10 @@ def _marker_cuts(masked: str, runs: Sequence[tuple[int, int]], language: str) ->
             yield match.end()
         elif language in _NO_STOPS and masked[end : end + 1].isspace():
             yield end
+        elif _STOP_BEFORE_MARKER.search(masked, max(0, start - 3), start):
+            following = _NEXT_LETTER.match(masked, end)
+            if following and not following[1].islower():
+                yield following.start(1)
 
 
 def _joined(masked: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 import sentencex  # type: ignore[import-untyped]  # a compiled module without stubs
@@ -44,6 +46,8 @@ class Sentence:
 
 _TEXT_KINDS = (BlockKind.PARAGRAPH, BlockKind.ITEM)
 _KINDS = (*_TEXT_KINDS, BlockKind.HEADING, BlockKind.ROW)
+_WINDOW = 4000
+"""Code points given to the segmenter at once."""
 _WORD = re.compile(r"\w")
 
 
@@ -53,6 +57,12 @@ def split_sentences(answer: str, markers: Sequence[Marker]) -> tuple[Sentence, .
     A marker after the stop belongs to the sentence before it. In a paragraph that opens with a marker and
     does not close with one, markers lead their sentences.
     """
+    return _split(answer, tuple(markers))
+
+
+@lru_cache(maxsize=4)
+def _split(answer: str, markers: tuple[Marker, ...]) -> tuple[Sentence, ...]:
+    # Claims and attachments are made from the same sentences, so the last answers' are kept.
     runs = group_markers(answer, markers)
     language = guess_language(answer)
     sentences: list[Sentence] = []
@@ -75,8 +85,9 @@ def _split_block(block: Block, number: int, runs: Sequence[MarkerRun], language:
         places = [(run.start - block.start, run.end - block.start) for run in runs]
         bounds = mend_ends(masked, _segments(masked, language), places, language)
     flat = masked.replace("\n", " ")
+    starts = [run.start - block.start for run in runs]
     for start, end in _led_by_markers(block, masked, bounds, runs):
-        inside = tuple(run for run in runs if start <= run.start - block.start < end)
+        inside = tuple(runs[bisect_left(starts, start) : bisect_left(starts, end)])
         yield Sentence(block.start + start, block.start + end, flat[start:end], block.kind, number, inside)
 
 
@@ -95,12 +106,25 @@ def _mask(block: Block, runs: Sequence[MarkerRun]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _segments(masked: str, language: str) -> list[tuple[int, int]]:
+def _segments(masked: str, language: str) -> list[int]:
+    """Return where the segmenter starts a sentence.
+
+    It reads a window at a time: its cost grows with the square of a text without stops.
+    """
     find = cast(
         "Callable[[str, str], list[dict[str, int]]]",
         sentencex.get_sentence_boundaries,  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     )
-    return [(found["start_index"], found["end_index"]) for found in find(language, masked.replace("\n", " "))]
+    flat = masked.replace("\n", " ")
+    starts: list[int] = []
+    at = 0
+    while at < len(flat):
+        found = [at + bound["start_index"] for bound in find(language, flat[at : at + _WINDOW])]
+        starts += found[1:]
+        if at + _WINDOW >= len(flat):
+            break
+        at = found[-1] if len(found) > 1 else max(flat.rfind(" ", at + 1, at + _WINDOW), at + _WINDOW // 2)
+    return starts
 
 
 def _led_by_markers(
