@@ -4,12 +4,16 @@ import logging
 import socket
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from citespan.evaluators.judges.cached import CachedJudge
+from citespan.evaluators.judges.cascade import Band, CascadeJudge
 from citespan.evaluators.judges.chat import ChatJudge, ChatOptions
 from citespan.evaluators.judges.chat.faults import FaultKind, read_fault
+from citespan.evaluators.testing import ScriptedJudge
 from citespan.evaluators.verdicts import Label
 
 
@@ -187,6 +191,15 @@ def test_closing_ends_a_waiting_call_at_once(server: Any, ask: Any, reply: Any) 
     assert {verdict.rule for verdict in verdicts} == {"closed"}
     assert judge.judge([ask("A.", "A.")])[0].rule == "closed"
     timer.join()
+
+
+def test_closing_a_cascade_or_a_cache_closes_the_judge_within(
+    make_judge: Any, ask: Any, tmp_path: Path
+) -> None:
+    chat = make_judge()
+    outer = CascadeJudge([ScriptedJudge(), CachedJudge(chat, tmp_path / "v.sqlite")], Band())
+    outer.close()
+    assert chat.judge([ask("A.", "A.")])[0].rule == "closed"
 
 
 def test_a_batch_too_large_for_the_model_is_halved_until_it_fits(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citespan.evaluators.errors import UsageError
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
+from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge
 from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.verdicts import Label, Verdict
 
@@ -78,6 +78,10 @@ class CachedJudge:
     def report(self) -> CacheReport:
         """What the store was good for so far."""
         return self._report
+
+    def close(self) -> None:
+        """Give back what the judge behind the store holds; the store itself is open only while it is used."""
+        close_judge(self._judge)
 
     @property
     def notes(self) -> tuple[str, ...]:

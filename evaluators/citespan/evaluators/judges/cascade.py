@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
+from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge
 from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 
@@ -152,6 +152,11 @@ class CascadeJudge:
         with self._lock:
             names = tuple(judge.card.name for judge in self._judges)
             return CascadeReport(names, tuple(self._asked), tuple(self._cost))
+
+    def close(self) -> None:
+        """Give back what the judges hold."""
+        for judge in self._judges:
+            close_judge(judge)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -16,12 +16,12 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from citespan.evaluators.verdicts import Verdict
 from citespan.tracer.passages import Passage
 
-__all__ = ["Judge", "JudgeCard", "JudgeRequest"]
+__all__ = ["Judge", "JudgeCard", "JudgeRequest", "close_judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +88,14 @@ class Judge(Protocol):
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
         """Return one verdict per request, in the same order."""
         ...
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+def close_judge(judge: Judge) -> None:
+    """Give back what a judge holds, such as connections; nothing to do for a judge without `close`."""
+    if isinstance(judge, _Closable):
+        judge.close()
