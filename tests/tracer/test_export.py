@@ -252,6 +252,31 @@ def test_endpoint_key_and_headers_reach_the_server(script: Script) -> None:
     assert out == "/v1/traces [('/root/v1/traces', 'Bearer key', 't', 'o')]"
 
 
+def test_grpc_reaches_its_server_too(script: Script) -> None:
+    out = script("""
+        from concurrent import futures
+        import grpc
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as messages
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as services
+        seen = []
+        class Server(services.TraceServiceServicer):
+            def Export(self, request, context):
+                names = [s.name for r in request.resource_spans for c in r.scope_spans for s in c.spans]
+                seen.append((names, dict(context.invocation_metadata())["authorization"]))
+                return messages.ExportTraceServiceResponse()
+        server = grpc.server(futures.ThreadPoolExecutor(1))
+        services.add_TraceServiceServicer_to_server(Server(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        tracer.configure(endpoint=f"http://127.0.0.1:{port}", protocol="grpc", api_key="key")
+        ask()
+        tracer.shutdown()
+        server.stop(None)
+        print(seen)
+    """)
+    assert out == "[(['retrieval', 'run'], 'Bearer key')]"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

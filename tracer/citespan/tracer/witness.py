@@ -60,10 +60,11 @@ class Witness(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Remember the texts of a retriever's span."""
-        context, scope, attributes = span.context, span.instrumentation_scope, span.attributes
-        if context is None or context.trace_id not in self._runs or attributes is None:
-            return
+        scope = span.instrumentation_scope
         if scope is not None and scope.name == self._own_scope:
+            return
+        context, attributes = span.context, span.attributes
+        if context is None or context.trace_id not in self._runs or attributes is None:
             return
         if attributes.get(SpanAttributes.OPENINFERENCE_SPAN_KIND) not in _KINDS:
             return
