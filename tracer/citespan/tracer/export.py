@@ -47,7 +47,7 @@ def configure(
             a local Phoenix.
         project: Phoenix project; default `PHOENIX_PROJECT` or `PHOENIX_PROJECT_NAME`, then `default`.
         api_key: Sent as bearer token; default `PHOENIX_API_KEY`.
-        headers: More headers; default `PHOENIX_CLIENT_HEADERS`, and `OTEL_EXPORTER_OTLP_HEADERS` always.
+        headers: More headers; beside those of `PHOENIX_CLIENT_HEADERS` and `OTEL_EXPORTER_OTLP_HEADERS`.
         protocol: `http/protobuf` or `grpc`; default `OTEL_EXPORTER_OTLP_PROTOCOL`, then by port.
         redaction: What is kept out of the spans.
         batch: Whether spans are sent in the background; `False` only for scripts that must not lose any.

@@ -42,7 +42,7 @@ class OutboxLimits:
     message_spans: int = 512
     """Most spans in one message (`OTEL_BSP_MAX_EXPORT_BATCH_SIZE`)."""
 
-    message_bytes: int = 24 * _MEBIBYTE
+    message_bytes: int = 8 * _MEBIBYTE
     """Most bytes of text in one message; a larger span goes alone."""
 
     delay_seconds: float = 5.0

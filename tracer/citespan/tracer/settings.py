@@ -43,7 +43,9 @@ class TracerSettings:
     """`OTEL_EXPORTER_OTLP_TRACES_PROTOCOL`, else `OTEL_EXPORTER_OTLP_PROTOCOL`; gRPC for port 4317."""
 
     headers: Mapping[str, str] | None = None
-    """`PHOENIX_CLIENT_HEADERS` and, from `PHOENIX_API_KEY`, `authorization`; the exporter adds `OTEL_*` ones."""
+    """`OTEL_EXPORTER_OTLP_HEADERS` or `OTEL_EXPORTER_OTLP_TRACES_HEADERS`, then `authorization` from
+    `PHOENIX_API_KEY`, then `PHOENIX_CLIENT_HEADERS`; what comes later counts.
+    """
 
     project: str | None = None
     """`PHOENIX_PROJECT`, else `PHOENIX_PROJECT_NAME`; Phoenix calls it `default` where none is given."""
@@ -177,6 +179,9 @@ def _destination(environ: Mapping[str, str]) -> tuple[str, str]:
 
 def _headers(environ: Mapping[str, str]) -> Mapping[str, str] | None:
     headers: dict[str, str] = {}
+    for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"):
+        if given := _first(environ, name):
+            headers |= parse_headers(given, name=name)
     if key := _first(environ, "PHOENIX_API_KEY"):
         headers["authorization"] = f"Bearer {key}"
     if given := _first(environ, "PHOENIX_CLIENT_HEADERS"):
