@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from citespan import tracer
 from citespan.evaluators.command.moment import moment
@@ -101,6 +103,56 @@ def test_a_file_that_holds_no_spans_is_wrong_input(
         assert (done.exit_code, done.out) == (2, "")
         assert message in done.err
         assert done.err.count("\n") == 1
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=10,
+)
+records = st.sampled_from(
+    [
+        '{"schema": 1}',
+        '{"schema": 9}',
+        '{"schema": 1, "passages": [{"id": "a", "label": "1", "sha256": null}]}',
+        '{"schema": 1, "citations": [{"passage_id": "a", "start": 0, "end": 99}]}',
+    ]
+)
+odd_spans = st.fixed_dictionaries(
+    {
+        "name": st.text(max_size=4),
+        "trace_id": st.sampled_from(["0" * 32, "ab" * 16]),
+        "span_id": st.sampled_from(["1" * 16, "2" * 16]),
+        "parent_id": st.none() | st.sampled_from(["1" * 16, "9" * 16]),
+        "start": st.integers(0, 2**63),
+        "end": st.integers(0, 2**63),
+        "attributes": st.dictionaries(
+            st.sampled_from(
+                [
+                    "citespan.run",
+                    "output.value",
+                    "retrieval.documents.0.document.id",
+                    "openinference.span.kind",
+                ]
+            ),
+            json_values | records,
+        ),
+    },
+    optional={"kind": json_values, "status": json_values, "events": json_values},
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(value=json_values | st.lists(odd_spans, max_size=4) | st.lists(odd_spans | json_values, max_size=3))
+def test_any_json_value_taken_for_spans_ends_with_a_documented_code(
+    citespan: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory, value: object
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "spans.json"
+    path.write_text(json.dumps(value))
+    for command in (["evaluate", "--spans", path], ["inspect", path]):
+        done = citespan(*command, "--json")
+        assert done.exit_code in (0, 2, 4)
+        assert done.exit_code == 2 or json.loads(done.out)
 
 
 def test_options_about_phoenix_do_not_go_with_a_file(citespan: Callable[..., Any], spans: Path) -> None:

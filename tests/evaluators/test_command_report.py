@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "worked_examples.json"
 
@@ -77,3 +79,23 @@ def test_a_table_that_breaks_off_reports_what_came_before(
     data = json.loads(done.out)
     assert [run["id"] for run in data["runs"]] == ["sync"]
     assert "line 8: not valid JSON" in data["cut_short"]
+
+
+cells = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+cells |= st.sampled_from(["supported", "not_rag", [{"n": 1, "marker": "x", "start": 0, "end": 1}]])
+rows = st.dictionaries(
+    st.sampled_from(["schema", "claim", "claim_index", "label", "citations", "state", "start", "score"]),
+    cells,
+)
+IDENTITY = {"run_id": "a", "judge": "j", "judge_fingerprint": "f", "run_fingerprint": "r"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(found=st.lists(rows.map(lambda row: {**IDENTITY, **row}) | rows | cells, max_size=3))
+def test_any_rows_end_with_0_or_2(
+    citespan: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory, found: list[object]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "table.jsonl"
+    path.write_text("\n".join(map(json.dumps, found)))
+    for command in (["report", path, "--json"], ["report", path, "--show", "all"], ["compare", path, path]):
+        assert citespan(*command).exit_code in (0, 2)
