@@ -10,7 +10,7 @@ citespan has to say there goes beside it, under the identifier `citespan:machine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citespan.evaluators.annotation_rows import (
@@ -32,7 +32,7 @@ from citespan.evaluators.fingerprints import claim_span_id, generation
 from citespan.evaluators.phoenix.client import PhoenixClient, trace_id_of
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
 from citespan.evaluators.phoenix.row_writer import RowWriter
-from citespan.evaluators.phoenix.span_writer import SpanWriter
+from citespan.evaluators.phoenix.span_writer import SpanSink, SpanWriter
 from citespan.evaluators.series import claim_identifier, identifier_of, series_of, without_person
 from citespan.evaluators.settings import ClaimsMode
 from citespan.evaluators.trace_mark import TraceMark, origin_of, shows_claim_spans
@@ -127,7 +127,8 @@ class Annotator:
         *,
         series: str | None = None,
         claims_mode: ClaimsMode = "spans",
-        spans: SpanWriter | None = None,
+        spans: SpanSink | None = None,
+        notes: Callable[[str], Mapping[str, object]] | None = None,
     ) -> None:
         """Prepare to write.
 
@@ -136,7 +137,8 @@ class Annotator:
             project: The project that holds the traces.
             series: Name of a second evaluation kept beside the main one.
             claims_mode: How claims are shown.
-            spans: What writes claim spans, for a bound or a clock of its own.
+            spans: What writes claim spans, for a bound or a pace of its own.
+            notes: What else `cite_state` is to keep of a trace, by its id, such as why it was sampled.
 
         Raises:
             UsageError: The series has no usable name.
@@ -145,7 +147,8 @@ class Annotator:
         self._project = project
         self._identifier = identifier_of(series)
         self._claims_mode: ClaimsMode = claims_mode
-        self._spans = spans or SpanWriter(client, project)
+        self._spans: SpanSink = spans or SpanWriter(client, project)
+        self._notes = notes
         self._span_rows = RowWriter(client, project, Target.SPAN)
         self._trace_rows = RowWriter(client, project, Target.TRACE)
         self._has_label_form = False
@@ -341,12 +344,11 @@ class Annotator:
             batch.written.deleted += len(gone)
 
     def _write_states(self, batch: _Batch) -> None:
-        rows = {
-            trace.trace_id: [
-                state_row(trace.trace_id, trace.evaluations, self._identifier, self._claims_mode)
-            ]
-            for trace in batch.open
-        }
+        rows: dict[str, list[Annotation]] = {}
+        for trace in batch.open:
+            notes = {} if self._notes is None else self._notes(trace.trace_id)
+            row = state_row(trace.trace_id, trace.evaluations, self._identifier, self._claims_mode, notes)
+            rows[trace.trace_id] = [row]
         self._write_rows(batch, self._trace_rows, rows, batch.trace_rows)
 
     def _write_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.findings import JudgedClaim
@@ -133,9 +134,13 @@ def citations_row(span_id: str, evaluations: Sequence[Evaluation], identifier: s
 
 
 def state_row(
-    trace_id: str, evaluations: Sequence[Evaluation], identifier: str, claims_mode: ClaimsMode
+    trace_id: str,
+    evaluations: Sequence[Evaluation],
+    identifier: str,
+    claims_mode: ClaimsMode,
+    notes: Mapping[str, object] = MappingProxyType({}),
 ) -> Annotation:
-    """Return the row that says that the trace is done, and with what."""
+    """Return the row that says that the trace is done, and with what; `notes` are kept in its metadata."""
     states = [evaluation.run.state or EVALUATED for evaluation in evaluations]
     has_judged = any(evaluation.is_evaluated for evaluation in evaluations)
     label = states[0] if len(set(states)) == 1 else EVALUATED if has_judged else states[0]
@@ -148,6 +153,7 @@ def state_row(
         label=label,
         explanation="; ".join(reasons) or _count_labels(evaluations),
         metadata={
+            **notes,
             **TraceMark.of(evaluations, claims_mode).model_dump(mode="json", by_alias=True),
             "measures": {name: ratio.to_dict() for name, ratio in pooled.items()},
             "without_claim": [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -24,7 +26,7 @@ from citespan.evaluators.phoenix.records import (
 )
 from citespan.evaluators.phoenix.transport import Query, Transport
 
-__all__ = ["PhoenixClient", "span_id_of", "trace_id_of"]
+__all__ = ["PhoenixClient", "row_of", "span_id_of", "trace_id_of"]
 
 _IDS_PER_REQUEST = 100
 """Ids in one query string: 100 of 32 digits make 4 kB, well under what servers and proxies accept."""
@@ -122,6 +124,7 @@ class PhoenixClient:
         span_ids: Sequence[str] = (),
         kinds: Sequence[str] = (),
         start_time: datetime | None = None,
+        from_row: int = 0,
     ) -> Iterator[SpanPage]:
         """Yield the project's spans page by page in order of arrival; a page has about `PAGE_BYTES`.
 
@@ -131,6 +134,7 @@ class PhoenixClient:
             span_ids: Only these spans.
             kinds: Only spans of these kinds.
             start_time: Only spans that started then or later.
+            from_row: Only spans whose number in order of arrival, see `row_of`, is not lower.
         """
         query: dict[str, str | int | Sequence[str]] = {
             "sort": "id",
@@ -141,6 +145,8 @@ class PhoenixClient:
         }
         if start_time is not None:
             query["start_time"] = start_time.isoformat()
+        if from_row:
+            query["cursor"] = base64.b64encode(f"Span:{from_row}".encode()).decode()
         while True:
             page = self._span_page(project, {**query, "limit": self._page_size.value})
             self._page_size.learn(len(page.spans), page.size_bytes)
@@ -176,6 +182,35 @@ class PhoenixClient:
             if cursor is None:
                 return
             query["cursor"] = cursor
+
+    def matching_traces(
+        self,
+        project: Project,
+        expression: str,
+        *,
+        trace_ids: Sequence[str] = (),
+        since: datetime | None = None,
+    ) -> Iterator[str]:
+        """Yield the ids of the traces that Phoenix's trace filter `expression` lets through, oldest first.
+
+        Args:
+            project: The project.
+            expression: As typed into the page's bar above the table of traces.
+            trace_ids: Only these traces.
+            since: Only traces that started then or later.
+
+        Raises:
+            Refused: Phoenix does not understand the expression; the message says why.
+        """
+        query: dict[str, str | int | Sequence[str]] = {"order": "asc", "limit": _ROWS_PER_PAGE}
+        if since is not None:
+            query["start_time"] = since.isoformat()
+        path = f"/v1/projects/{project.id}/traces"
+        for start in range(0, len(trace_ids) or 1, _IDS_PER_REQUEST):
+            some = list(trace_ids[start : start + _IDS_PER_REQUEST])
+            query["filter"] = f"({expression}) and trace_id in {some}" if some else expression
+            for data in self._pages(path, query):
+                yield _text(data, "trace_id")
 
     def add_spans(self, project: Project, spans: Sequence[Mapping[str, object]]) -> None:
         """Queue spans for storing; one whose id Phoenix has already stays as it is.
@@ -328,6 +363,16 @@ def span_id_of(span: Mapping[str, object]) -> str:
 def trace_id_of(span: Mapping[str, object]) -> str:
     """Return the OpenTelemetry trace id of a span in Phoenix's JSON."""
     return _text(_object(span.get("context")), "trace_id")
+
+
+def row_of(span: Mapping[str, object]) -> int:
+    """Return the number that orders spans by arrival: Phoenix's id of a span is base64 of `Span:<row>`."""
+    try:
+        return int(base64.b64decode(str(span.get("id")), validate=True).rpartition(b":")[2])
+    except (binascii.Error, ValueError) as error:
+        raise Unavailable(
+            f"Phoenix gave a span the id {span.get('id')!r}: expected Span:<n>", url=""
+        ) from error
 
 
 def _stored_annotation(data: Mapping[str, object], target: Target) -> StoredAnnotation:

@@ -5,16 +5,33 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from citespan.evaluators.phoenix.batches import BatchSender
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of
 from citespan.evaluators.phoenix.records import Project
 
-__all__ = ["SpanWriter"]
+__all__ = ["SpanSink", "SpanWriter"]
 
 _IDS_PER_REQUEST = 100
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 1.0
+
+
+class SpanSink(Protocol):
+    """Writes spans into one project; `SpanWriter` is the plain one."""
+
+    def add(self, spans: Sequence[Mapping[str, object]]) -> dict[str, str]:
+        """Send spans and return, by span id, why Phoenix does not take one; sending one again changes nothing."""
+        ...
+
+    def wait(self, span_ids: Sequence[str]) -> set[str]:
+        """Wait until Phoenix shows these spans and return those that it does not show in time."""
+        ...
+
+    def visible(self, span_ids: Sequence[str]) -> set[str]:
+        """Return those of these spans that Phoenix has stored in the project."""
+        ...
 
 
 class SpanWriter:

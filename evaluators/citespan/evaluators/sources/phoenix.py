@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from citespan.evaluators.errors import NotFound, Unavailable
-from citespan.evaluators.phoenix.client import PhoenixClient, trace_id_of
+from citespan.evaluators.errors import NotFound
+from citespan.evaluators.phoenix.client import PhoenixClient, row_of, trace_id_of
 from citespan.evaluators.phoenix.paging import PageSize
 from citespan.evaluators.phoenix.records import Project, SpanPage
 from citespan.evaluators.sources.source import Span, Trace
 from citespan.evaluators.sources.span_json import group_traces, span_from_json
 
-__all__ = ["CLAIM", "PhoenixSource"]
+__all__ = ["APP_KINDS", "CLAIM", "PhoenixSource"]
 
 CLAIM = "citespan.claim"
 """Attribute that marks a span as citespan's own: the claim span it is, as one JSON string."""
@@ -116,7 +114,7 @@ class PhoenixSource:
         newest = self._client.newest_span(self._project, APP_KINDS)
         if newest is None:
             return
-        last, read = _row(newest), dict[str, int]()
+        last, read = row_of(newest), dict[str, int]()
         for page in self._client.span_pages(self._project, kinds=APP_KINDS, start_time=self._since):
             waiting = self._unread(page, read, last)
             while waiting:
@@ -125,7 +123,7 @@ class PhoenixSource:
                 traces, rows = self._fetch(batch)
                 read.update(rows)
                 yield from self._without_evaluators(traces)
-            if not page.spans or (row := _row(page.spans[-1])) >= last:
+            if not page.spans or (row := row_of(page.spans[-1])) >= last:
                 return
             read = {trace_id: end for trace_id, end in read.items() if end > row}
 
@@ -134,7 +132,7 @@ class PhoenixSource:
         found: dict[str, None] = {}
         for data in page.spans:
             trace_id = trace_id_of(data)
-            if _row(data) > last or trace_id in read or trace_id in found:
+            if row_of(data) > last or trace_id in read or trace_id in found:
                 continue
             if self._take is None or self._take(trace_id):
                 found[trace_id] = None
@@ -152,7 +150,7 @@ class PhoenixSource:
             for data in page.spans:
                 span = self._span(data)
                 spans.append(span)
-                rows[span.trace_id] = max(_row(data), rows.get(span.trace_id, 0))
+                rows[span.trace_id] = max(row_of(data), rows.get(span.trace_id, 0))
         self._batch_size.learn(len(rows), size_bytes)
         return [self._with_url(trace) for trace in group_traces(spans)], rows
 
@@ -195,13 +193,3 @@ def _has_missing_parent(trace: Trace) -> bool:
 def _attributes(data: Mapping[str, object]) -> Mapping[str, object]:
     attributes = data.get("attributes")
     return attributes if isinstance(attributes, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-def _row(data: Mapping[str, object]) -> int:
-    """Return the number that orders spans by arrival: Phoenix's id is base64 of `Span:<row>`."""
-    try:
-        return int(base64.b64decode(str(data.get("id")), validate=True).rpartition(b":")[2])
-    except (binascii.Error, ValueError) as error:
-        raise Unavailable(
-            f"Phoenix gave a span the id {data.get('id')!r}: expected Span:<n>", url=""
-        ) from error
