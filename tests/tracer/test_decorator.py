@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 
 import pytest
 from opentelemetry import trace
@@ -170,6 +170,65 @@ def test_a_failed_stream_is_an_error(recorded: RecordedSpans) -> None:
     with pytest.raises(TimeoutError, match="the model is gone"):
         asyncio.run(read())
     assert recorded.named("ask").status.status_code is StatusCode.ERROR
+
+
+def test_what_is_sent_and_thrown_into_a_stream_reaches_it(recorded: RecordedSpans) -> None:
+    def talk(question: str) -> Generator[str, str, str]:
+        try:
+            said = yield "first"
+        except KeyError:
+            said = "a key error"
+        yield f"heard {said}"
+        return "done"
+
+    for decorated in (talk, tracer.run(talk)):
+        stream = decorated("q")
+        assert next(stream) == "first"
+        assert stream.send("hello") == "heard hello"
+        with pytest.raises(StopIteration) as stopped:
+            next(stream)
+        assert stopped.value.value == "done"
+        stream = decorated("q")
+        next(stream)
+        assert stream.throw(KeyError("k")) == "heard a key error"
+        stream.close()
+
+
+def test_what_is_sent_and_thrown_into_an_async_stream_reaches_it(recorded: RecordedSpans) -> None:
+    async def talk(question: str) -> AsyncGenerator[str, str]:
+        try:
+            said = yield "first"
+        except KeyError:
+            said = "a key error"
+        yield f"heard {said}"
+
+    async def converse() -> None:
+        for decorated in (talk, tracer.run(talk)):
+            stream = decorated("q")
+            assert await anext(stream) == "first"
+            assert await stream.asend("hello") == "heard hello"
+            stream = decorated("q")
+            await anext(stream)
+            assert await stream.athrow(KeyError("k")) == "heard a key error"
+            await stream.aclose()
+
+    asyncio.run(converse())
+
+
+def test_a_stream_that_its_reader_leaves_is_closed_inside_its_run(recorded: RecordedSpans) -> None:
+    closed_in: list[bool] = []
+
+    @tracer.run
+    def ask(question: str) -> Iterator[str]:
+        try:
+            yield "a"
+        finally:
+            closed_in.append(tracer.current_run() is not None)
+
+    stream = ask("q")
+    next(stream)
+    del stream
+    assert closed_in == [True]
 
 
 def test_start_run_and_finish_record_a_stream_by_hand(

@@ -63,6 +63,8 @@ def test_a_message_s_citations_are_read(
     response: object = {"type": "ai", **message}
     if is_model:
         response = pytest.importorskip("langchain_core.messages").AIMessage(**message)
-    answer = read(response, Passage("kb-1", "Green: 80."))
+    passage = Passage("kb-1", "Green: 80.")
+    assert covered(read({"type": "ai", "data": message}, passage)) == covered(read(response, passage))
+    answer = read(response, passage)
     assert answer.text.endswith("Green tea needs 80 degrees.")
     assert covered(answer) == [(passage_id, "Green tea needs 80 degrees.")]

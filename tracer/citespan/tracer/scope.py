@@ -197,21 +197,27 @@ def _wrap_coroutine(function: Callable[..., Any], opener: _Opener) -> Callable[.
 
 
 def _wrap_generator(function: Callable[..., Any], opener: _Opener) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         stream = _Stream(opener.open(args, kwargs))
         items = function(*args, **kwargs)
+        resume = functools.partial(items.send, None)
         try:
             while True:
                 with stream.step():
                     try:
-                        item = next(items)
+                        item = resume()
                     except StopIteration as stop:
                         return stop.value
-                yield stream.item(item)
+                try:
+                    resume = functools.partial(items.send, (yield stream.item(item)))
+                except GeneratorExit:
+                    with stream.step():
+                        items.close()
+                    raise
+                except BaseException as thrown:
+                    resume = functools.partial(items.throw, thrown)
         except BaseException as error:
             stream.error = error
-            with stream.step():
-                items.close()
             raise
         finally:
             stream.finish()
@@ -220,21 +226,27 @@ def _wrap_generator(function: Callable[..., Any], opener: _Opener) -> Callable[.
 
 
 def _wrap_async_generator(function: Callable[..., Any], opener: _Opener) -> Callable[..., Any]:
-    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any]:
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         stream = _Stream(opener.open(args, kwargs))
         items = function(*args, **kwargs)
+        resume = functools.partial(items.asend, None)
         try:
             while True:
                 with stream.step():
                     try:
-                        item = await anext(items)
+                        item = await resume()
                     except StopAsyncIteration:
                         return
-                yield stream.item(item)
+                try:
+                    resume = functools.partial(items.asend, (yield stream.item(item)))
+                except GeneratorExit:
+                    with stream.step():
+                        await items.aclose()
+                    raise
+                except BaseException as thrown:
+                    resume = functools.partial(items.athrow, thrown)
         except BaseException as error:
             stream.error = error
-            with stream.step():
-                await items.aclose()
             raise
         finally:
             stream.finish()

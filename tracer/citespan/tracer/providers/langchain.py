@@ -19,6 +19,7 @@ def read_message(node: Node, request: Sequence[Passage]) -> ProviderAnswer | Non
     """Read an AI message: content blocks with `annotations` or `citations`, or grounding in its metadata."""
     if node.get("type") not in ("ai", "AIMessageChunk"):
         return None
+    node = find(node, "data") or node  # as `messages_to_dict` writes it
     content = text(node, "content")
     blocks = objects(node, "content") if content is None else [{"type": "text", "text": content}]
     texts = [text(block, "text") or "" if block.get("type") == "text" else "" for block in blocks]
