@@ -80,6 +80,9 @@ def find_answer(tree: SpanTree, root: SpanView, retrievals: Sequence[Retrieval])
             generation = find_generation(tree, calls, text)
             reasons = () if generation is not None or not calls else ("answer_not_found_in_model_output",)
             return Answer(text, view, generation, reasons)
+    written = repr_answer_in(root.output)
+    if written is not None and is_usable(written):
+        return Answer(written, root, find_generation(tree, calls, written), ("answer_from_repr",))
     if any(is_hidden(view.output) for view in _entry(tree, root)):
         return Answer(None, root, None, ("answer_hidden",), is_hidden=True)
     return _from_calls(tree, root, calls, retrievals)
@@ -129,9 +132,6 @@ def _parsed(tree: SpanTree, generation: Generation) -> str | None:
 def _without_calls(tree: SpanTree, root: SpanView, *, is_ambiguous: bool) -> Answer:
     if is_ambiguous:
         return Answer(None, root, None, ("several_answers",), is_ambiguous=True)
-    text = repr_answer_in(root.output)
-    if text is not None and is_usable(text):
-        return Answer(text, root, None, ("answer_from_repr",))
     hidden = [view for view in tree.views if view.kind == "LLM" and _is_masked(view)]
     if hidden:
         return Answer(None, root, None, ("answer_hidden",), is_hidden=True)

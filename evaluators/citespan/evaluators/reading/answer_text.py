@@ -66,6 +66,10 @@ _UNREADABLE = re.compile(
 """What the repr of an object begins with: a stream that was never joined, a list of nodes."""
 
 
+_NO_ANSWER_REPR = re.compile(r"<?\w*(?:Node|Document|Chunk|Query|Tool|Prompt|Template)\w*\(")
+"""What the repr of something retrieved, asked or called begins with."""
+
+
 def is_usable(text: str) -> bool:
     """Return whether the text can be an answer: not blank, not a mask, not a repr, not JSON cut in two."""
     stripped = text.strip()
@@ -160,7 +164,8 @@ def repr_answer_in(value: object, depth: int = 0) -> str | None:
     if depth >= MAX_DEPTH:
         return None
     if isinstance(value, str):
-        return repr_text(value, "data", "text", "content", "response") if _UNREADABLE.match(value) else None
+        is_answer = _UNREADABLE.match(value) and not _NO_ANSWER_REPR.match(value)
+        return repr_text(value, "data", "text", "content", "response") if is_answer else None
     nested: Iterable[object] = ()
     if is_object(value):
         nested = value.values()

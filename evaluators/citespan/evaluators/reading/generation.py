@@ -32,6 +32,7 @@ __all__ = [
     "last_generation",
     "model_calls",
     "own_sections",
+    "prompt_before",
     "read_prompt",
 ]
 
@@ -232,9 +233,14 @@ def read_prompt(tree: SpanTree, generation: Generation) -> Prompt:
     view = generation.view
     calls = [view, *(other for other in (*tree.above(view), *tree.under(view)) if other.kind in _MODEL_KINDS)]
     recorded = next((found for call in calls if (found := list(own_sections(call)))), None)
-    messages = recorded or list(_built_before(tree, view))
+    messages = recorded or list(_built_before(tree, view.span.start_ns))
     variables = tuple(_variable_sections(tree, view, calls, messages))
     return Prompt(variables, tuple(_current_turn(messages)))
+
+
+def prompt_before(tree: SpanTree, end_ns: int) -> Prompt:
+    """Return what prompt builders and tools gave before `end_ns`, for an answer whose model call is not recorded."""
+    return Prompt((), tuple(_current_turn(list(_built_before(tree, end_ns)))))
 
 
 def own_sections(view: SpanView) -> Iterator[Section]:
@@ -302,14 +308,12 @@ def _current_turn(sections: Sequence[Section]) -> list[Section]:
     ]
 
 
-def _built_before(tree: SpanTree, view: SpanView) -> Iterator[Section]:
-    """Yield what prompt builders and tools gave just before the call, where the call does not say its prompt."""
+def _built_before(tree: SpanTree, end_ns: int) -> Iterator[Section]:
+    """Yield what the last prompt builder and the tools gave before `end_ns`."""
     before = [
         other
         for other in tree.views
-        if other.kind in ("PROMPT", "TOOL")
-        and other.span.end_ns <= view.span.start_ns
-        and other.output is not None
+        if other.kind in ("PROMPT", "TOOL") and other.span.end_ns <= end_ns and other.output is not None
     ]
     prompts = [other for other in before if other.kind == "PROMPT"][-1:]
     for other in (*prompts, *(tool for tool in before if tool.kind == "TOOL")):

@@ -13,11 +13,14 @@ from dataclasses import replace
 from citespan.evaluators.reading.answer import Answer, choose_root, find_answer
 from citespan.evaluators.reading.documents import Document
 from citespan.evaluators.reading.generation import (
+    Prompt,
     contributing_calls,
     find_generation,
     model_calls,
+    prompt_before,
     read_prompt,
 )
+from citespan.evaluators.reading.label_forms import cited_names
 from citespan.evaluators.reading.markers_rewritten import relabel
 from citespan.evaluators.reading.normalise import SpanView
 from citespan.evaluators.reading.passage_set import Evidence, PassageSet, make_passages
@@ -67,16 +70,14 @@ def infer_run(trace: Trace, rules: ReadingRules | None = None) -> Run:
         found.passages,
         retrievals,
         restored=found.restored,
+        cut_off=found.cut_off,
         is_incomplete=any(view.span.parent_id is not None for view in tree.roots),
         has_model=any(view.kind in _MODEL_KINDS for view in tree.views),
     )
     origin = _origin(trace, tree, root, answer.view)
-    reasons = (
-        *judged.reasons,
-        *answer.reasons,
-        *found.reasons,
-        *((question.reason,) if question.reason else ()),
-    )
+    notes = [question.reason] if question.reason is not None else []
+    notes += ["citations_not_kept_by_instrumentor"] if _drops_citations(answer, found) else []
+    reasons = (*judged.reasons, *answer.reasons, *found.reasons, *notes)
     return Run(
         id=f"{trace.trace_id}:{answer.view.id}",
         question=None if question.text is None else clean_text(question.text),
@@ -133,15 +134,7 @@ def _passages(
 ) -> PassageSet:
     generation = answer.generation
     wrote = answer.view if generation is None else generation.view
-    since = min((retrieval.view.span.start_ns for retrieval in retrievals), default=0)
-    prompts = (
-        []
-        if generation is None
-        else [
-            read_prompt(tree, call)
-            for call in contributing_calls(tree, model_calls(tree), generation, answer.text or "", since)
-        ]
-    )
+    prompts = _prompts(tree, answer, retrievals)
     provider = provider_citations(wrote)
     given = given_documents(tree, wrote) if not documents and provider is None else ()
     evidence = Evidence(documents or given, prompts, provider, ids, are_retrieved=bool(documents))
@@ -157,6 +150,31 @@ def _passages(
         citations=(*found.citations, *structured.citations),
         reasons=(*found.reasons, *structured.reasons),
     )
+
+
+def _prompts(tree: SpanTree, answer: Answer, retrievals: Sequence[Retrieval]) -> list[Prompt]:
+    generation = answer.generation
+    if generation is None:
+        return [] if answer.text is None else [prompt_before(tree, answer.view.span.end_ns)]
+    since = min((retrieval.view.span.start_ns for retrieval in retrievals), default=0)
+    calls = contributing_calls(tree, model_calls(tree), generation, answer.text or "", since)
+    return [read_prompt(tree, call) for call in calls]
+
+
+_DROPPING_SCOPES = (
+    "openinference.instrumentation.litellm",
+    "opentelemetry.instrumentation.genai.",
+    "opentelemetry.instrumentation.openai",
+)
+"""Instrumentors that keep a provider's text and drop its citations."""
+
+
+def _drops_citations(answer: Answer, found: PassageSet) -> bool:
+    """Return whether an answer may look uncited only because its citations were not recorded."""
+    if answer.text is None or found.citations or cited_names(answer.text):
+        return False
+    wrote = answer.view if answer.generation is None else answer.generation.view
+    return wrote.kind == "RETRIEVER" or (wrote.span.scope or "").startswith(_DROPPING_SCOPES)
 
 
 def _origin(trace: Trace, tree: SpanTree, root: SpanView, answer_view: SpanView) -> RunOrigin:

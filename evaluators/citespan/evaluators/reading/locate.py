@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 __all__ = ["Occurrence", "locate", "squeeze"]
 
-_SPACE = re.compile(r"\s+")
 _MIN_CUT_LENGTH = 60
 """Shortest beginning of a text, in code points, by which a text cut by the app is still recognised."""
 
@@ -55,7 +54,7 @@ class _Claimed:
 
 def squeeze(text: str) -> str:
     """Return `text` with every run of white space as one space, trimmed."""
-    return _SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def locate(texts: Sequence[str], section: str) -> list[Occurrence]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -209,6 +210,7 @@ class _Parts:
                 self.texts.append(value)
                 return
             if value is not None:
+                self.texts.append(json.dumps(value, ensure_ascii=False))
                 self.blocks.append({"type": "tool_result", "content": value})
                 return
 

@@ -57,8 +57,9 @@ _OUTPUT_KEYS = (
 )
 """Attributes that hold a span's output, the first present wins."""
 
-_INPUT_MESSAGES = ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt")
-_OUTPUT_MESSAGES = ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion")
+_INPUT_MESSAGES = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt")
+_OUTPUT_MESSAGES = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
+"""Attributes that hold messages: Phoenix makes the second of the first and leaves out what it has no key for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _at(tree: Mapping[str, object], path: str) -> object:
 def _kind(span: Span, tree: Mapping[str, object]) -> str:
     named = span.kind if span.kind != "UNKNOWN" else text_at(tree, "openinference", "span", "kind")
     if named:
-        return named.upper()
+        return "PROMPT" if named.upper() == "LLM" and _is_prompt_builder(tree) else named.upper()
     for path, kinds in (
         ("gen_ai.operation.name", _OPERATIONS),
         ("llm.request.type", _REQUEST_TYPES),
@@ -130,6 +131,18 @@ def _kind(span: Span, tree: Mapping[str, object]) -> str:
         if isinstance(name, str) and name.lower() in kinds:
             return kinds[name.lower()]
     return _kind_by_shape(tree)
+
+
+def _is_prompt_builder(tree: Mapping[str, object]) -> bool:
+    """Return whether a span fills a template and calls no model: Haystack's prompt builders are marked LLM."""
+    model = (
+        "llm.model_name",
+        "llm.output_messages",
+        "llm.token_count",
+        "llm.provider",
+        "gen_ai.request.model",
+    )
+    return _at(tree, "llm.prompt_template") is not None and all(_at(tree, path) is None for path in model)
 
 
 def _kind_by_shape(tree: Mapping[str, object]) -> str:

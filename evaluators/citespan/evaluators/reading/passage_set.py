@@ -58,6 +58,9 @@ class PassageSet:
     restored: int = 0
     """How many that no retriever's span holds were found in the prompt."""
 
+    cut_off: int = 0
+    """How many of those retrieved came after the place where the recorded prompt breaks off."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -86,15 +89,20 @@ def make_passages(evidence: Evidence, answer: str) -> PassageSet:
     if shown:
         found = _from_prompt(shown, evidence)
         reasons += _prompt_reasons(shown, evidence)
-    else:
+    elif evidence.are_retrieved or not _has_prompt(evidence):
         found = _from_documents(evidence)
-        if evidence.documents and any(prompt.messages or prompt.variables for prompt in evidence.prompts):
-            reasons.append("passages_not_found_in_prompt")
+        reasons += ["passages_not_found_in_prompt"] if evidence.documents and _has_prompt(evidence) else []
+    else:
+        found = PassageSet(())
     if evidence.provider is not None:
         found = _with_provider(found, evidence.provider, answer, is_shown=bool(shown))
         reasons.append("passages_from_provider" if evidence.provider.passages else "citations_from_provider")
     passages, named = _under_names(found.passages, answer)
     return replace(found, passages=passages, reasons=(*reasons, *found.reasons, *named))
+
+
+def _has_prompt(evidence: Evidence) -> bool:
+    return any(prompt.messages or prompt.variables for prompt in evidence.prompts)
 
 
 def _shown(evidence: Evidence, answer: str) -> list[ShownText]:
@@ -113,9 +121,7 @@ def _prompt_reasons(shown: Sequence[ShownText], evidence: Evidence) -> Iterable[
         yield "order_from_prompt"
     if not evidence.are_retrieved or all(one.document_index is None for one in shown):
         yield "passages_from_prompt"
-    readable = sum(1 for document in evidence.documents if document.content)
-    unseen = readable - len({one.document_index for one in shown if one.document_index is not None})
-    if unseen > 0:
+    if (unseen := _unseen(shown, evidence)) > 0:
         yield f"retrieved_but_not_in_prompt:{unseen}"
 
 
@@ -129,7 +135,14 @@ def _from_prompt(shown: Sequence[ShownText], evidence: Evidence) -> PassageSet:
         if document is not None and document.span_id is not None:
             span_ids[passage_id] = document.span_id
     restored = sum(1 for one in shown if one.document_index is None) if evidence.documents else 0
-    return PassageSet(tuple(passages), span_ids=span_ids, restored=restored)
+    cut_off = _unseen(shown, evidence) if any(one.is_at_cut for one in shown) else 0
+    return PassageSet(tuple(passages), span_ids=span_ids, restored=restored, cut_off=cut_off)
+
+
+def _unseen(shown: Sequence[ShownText], evidence: Evidence) -> int:
+    """Return how many of the documents with text the prompt does not show."""
+    readable = {n for n, document in enumerate(evidence.documents) if document.content}
+    return len(readable - {one.document_index for one in shown if one.document_index is not None})
 
 
 def _document(one: ShownText, evidence: Evidence) -> Document | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from citespan.evaluators.reading.document_values import document_of, find_documents, metadata_id
@@ -94,7 +93,8 @@ def _read(view: SpanView, ids: Mapping[str, str | None]) -> Retrieval:
     documents = max((recorded, genai, in_output), key=_count_texts)
     if not documents:
         documents = recorded or genai or in_output
-    documents = tuple(_with_id(document, in_output, ids) for document in documents)
+    own_ids = _agreed_ids(in_output)
+    documents = tuple(_with_id(document, own_ids, ids) for document in documents)
     lost, is_known = _lost(view, documents)
     hidden = sum(1 for document in documents if is_hidden(document.content))
     return Retrieval(
@@ -144,13 +144,24 @@ def _genai_documents(view: SpanView) -> Iterable[Document]:
             yield Document(str(document_id), None, view.id)
 
 
-def _with_id(document: Document, in_output: Sequence[Document], ids: Mapping[str, str | None]) -> Document:
-    """Return the document with the id that its metadata, or any other span, knows for the same text."""
+def _agreed_ids(documents: Iterable[Document]) -> dict[str, str | None]:
+    """Return the ids of documents by their squeezed text; `None` where two ids claim one text."""
+    ids: dict[str, str | None] = {}
+    for document in documents:
+        if document.id is not None:
+            text = squeeze(document.content or "")
+            ids[text] = document.id if ids.get(text, document.id) == document.id else None
+    return ids
+
+
+def _with_id(
+    document: Document, own_ids: Mapping[str, str | None], ids: Mapping[str, str | None]
+) -> Document:
+    """Return the document with the id that its span's output, its metadata, or any other span has for it."""
     if document.id is not None:
         return document
     text = squeeze(document.content or "")
-    same = {other.id for other in in_output if other.id is not None and squeeze(other.content or "") == text}
-    known = same.pop() if len(same) == 1 else metadata_id(document.metadata) or ids.get(text)
+    known = own_ids.get(text) or metadata_id(document.metadata) or ids.get(text)
     return document if known is None else replace(document, id=known)
 
 
@@ -159,25 +170,26 @@ def ids_by_text(tree: SpanTree) -> dict[str, str | None]:
 
     LangChain's retriever span has no ids, but the steps after it are given the whole documents.
     """
-    ids: dict[str, str | None] = {}
+    return _agreed_ids(_described_documents(tree))
+
+
+def _described_documents(tree: SpanTree) -> Iterator[Document]:
     for view in tree.views:
-        if view.kind in ("LLM", "EMBEDDING"):
-            continue
-        for value in (view.input, view.output):
-            for entry in walk(value) if is_object(value) or is_list(value) else ():
-                if "page_content" in entry or "metadata" in entry:
-                    document = document_of(entry)
-                    if document is not None and document.id is not None:
-                        text = squeeze(document.content or "")
-                        ids[text] = document.id if ids.get(text, document.id) == document.id else None
-    return ids
+        values = () if view.kind in ("LLM", "EMBEDDING") else (view.input, view.output)
+        for entry in (
+            entry for value in values if is_object(value) or is_list(value) for entry in walk(value)
+        ):
+            if "page_content" in entry or "metadata" in entry:
+                document = document_of(entry)
+                if document is not None:
+                    yield document
 
 
 def _lost(view: SpanView, documents: Sequence[Document]) -> tuple[int, bool]:
     """Return how many documents the span lost, and whether that is the whole loss."""
     if view.kind == "TOOL" or not documents:
         return 0, True
-    indices = _indices(view.span.attributes)
+    indices = {int(key) for key in as_object(view.at("retrieval.documents")) if key.isdigit()}
     if indices and (gaps := max(indices) + 1 - len(indices)):
         return gaps, True
     counted = as_object(view.output).get("count")
@@ -188,13 +200,6 @@ def _lost(view: SpanView, documents: Sequence[Document]) -> tuple[int, bool]:
         view.input is None and view.output is None and len(view.span.attributes) + 1 >= _ATTRIBUTE_LIMIT
     )
     return (1, False) if indices and (dropped or at_limit) else (0, True)
-
-
-_INDEX = re.compile(r"retrieval\.documents\.(\d{1,9})\.")
-
-
-def _indices(attributes: Mapping[str, object]) -> set[int]:
-    return {int(match[1]) for key in attributes if (match := _INDEX.match(key)) is not None}
 
 
 def union_documents(retrievals: Sequence[Retrieval]) -> tuple[Document, ...]:

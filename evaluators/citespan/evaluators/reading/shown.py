@@ -6,7 +6,7 @@ a template or a splitter may have changed order, number and text in between.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,6 +31,9 @@ from citespan.evaluators.reading.prompt_blocks import (
 
 __all__ = ["ShownText", "find_shown"]
 
+_MAX_LEAD = 600
+"""Longest text, in code points, between a label and its passage: title, address, date."""
+
 _LABEL_KEYS = ("label", "citation_id", "citation", "source_id", "ref_id", "ref", "number", "index", "n")
 """Keys of a JSON document that the model is told to cite by, the likeliest first."""
 
@@ -53,6 +56,9 @@ class ShownText:
 
     is_part: bool = False
     """Whether it is only a part of the retrieved document: an app split or cut it."""
+
+    is_at_cut: bool = False
+    """Whether the prompt breaks off inside it: the store or the SDK cut the prompt, and what followed is lost."""
 
     is_matched: bool = True
     """Whether its run of labels has anything to do with what was retrieved."""
@@ -162,18 +168,19 @@ class _Reader:
         return None if best is None else best[2]
 
     def _covered(self, tokens: Sequence[LabelToken]) -> int:
-        """Return how many passages have a label of their own: one after the passage before."""
+        """Return how many passages have a label of their own: after the passage before, and close by."""
         ends = [token.end for token in tokens]
         previous_end, covered = 0, 0
         for occurrence in self._occurrences:
             n = bisect_right(ends, occurrence.start)
-            covered += n > 0 and ends[n - 1] > previous_end
+            is_close = n > 0 and occurrence.start - ends[n - 1] <= _MAX_LEAD
+            covered += is_close and ends[n - 1] > previous_end
             previous_end = occurrence.end
         return covered
 
     def _counts(self, form: LabelForm, tokens: Sequence[LabelToken], covered: int) -> bool:
-        if self._occurrences and covered:
-            return True
+        if covered:
+            return form.is_strong or covered == len(self._occurrences) == len(tokens)
         if form.needs_citing:
             return any(fold_label(token.label) in self._cited for token in tokens)
         return form.is_strong
@@ -215,10 +222,11 @@ class _Reader:
         limit = runs[n + 1][0].start if n + 1 < len(runs) else len(self._section.text)
         blocks = split_blocks(self._section, runs[n], limit)
         placed: list[tuple[int, ShownText]] = []
+        starts = [occurrence.start for occurrence in self._occurrences]
         previous: int | None = None
         for position, block in enumerate(blocks):
             until = blocks[position + 1].token.start if position + 1 < len(blocks) else limit
-            inside = [o for o in self._occurrences if block.start <= o.start < until]
+            inside = self._occurrences[bisect_left(starts, block.start) : bisect_left(starts, until)]
             if inside:
                 placed += [(o.start, self._known(o, block.token.label)) for o in inside]
                 previous = inside[-1].index
@@ -236,7 +244,8 @@ class _Reader:
         text = self._texts[occurrence.index]
         if occurrence.is_cut:
             text = self._section.text[occurrence.start : occurrence.end]
-        return ShownText(text, label, occurrence.index, is_part=occurrence.is_cut)
+        is_at_cut = occurrence.is_cut and not self._section.text[occurrence.end :].strip()
+        return ShownText(text, label, occurrence.index, is_part=occurrence.is_cut, is_at_cut=is_at_cut)
 
     def _part(self, block: Block, previous: int | None) -> ShownText:
         """Return the block as a part of a retrieved document if its text, or how it begins, is in one."""

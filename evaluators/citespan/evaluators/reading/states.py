@@ -35,6 +35,7 @@ def state_of(
     retrievals: Sequence[Retrieval],
     *,
     restored: int,
+    cut_off: int,
     is_incomplete: bool,
     has_model: bool,
 ) -> StateOfRun:
@@ -45,6 +46,7 @@ def state_of(
         passages: The passages found.
         retrievals: The retrievals of the trace.
         restored: How many passages that no retriever's span holds were found in the prompt.
+        cut_off: How many passages came after the place where the recorded prompt breaks off.
         is_incomplete: Whether spans have parents that the trace does not have.
         has_model: Whether the trace holds a model call, an agent or a retrieval at all.
     """
@@ -57,7 +59,7 @@ def state_of(
         if _are_hidden(retrievals):
             return StateOfRun(RunState.CONTENT_HIDDEN, ("passages_hidden",))
         return StateOfRun(RunState.PASSAGES_WITHOUT_TEXT, ("no_passage_text_recorded",))
-    return _truncation(retrievals, restored)
+    return _truncation(retrievals, restored, cut_off)
 
 
 def _without_answer(answer: Answer, *, is_incomplete: bool, has_model: bool) -> StateOfRun:
@@ -87,14 +89,17 @@ def _are_hidden(retrievals: Sequence[Retrieval]) -> bool:
     return any(retrieval.hidden for retrieval in retrievals)
 
 
-def _truncation(retrievals: Sequence[Retrieval], restored: int) -> StateOfRun:
+def _truncation(retrievals: Sequence[Retrieval], restored: int, cut_off: int) -> StateOfRun:
     lost = sum(retrieval.lost for retrieval in retrievals)
-    if not lost:
+    if not lost and not cut_off:
         return StateOfRun(None)
     is_known = all(retrieval.is_count_known for retrieval in retrievals)
-    reasons = [f"documents_lost:{lost if is_known else 'unknown'}"]
-    left = max(0, lost - restored)
+    reasons: list[str] = []
+    if lost:
+        reasons.append(f"documents_lost:{lost if is_known else 'unknown'}")
     if restored:
         reasons.append(f"passages_restored_from_prompt:{restored}")
-        left = 0 if not is_known else left
-    return StateOfRun(RunState.PASSAGES_TRUNCATED, tuple(reasons), left)
+    if cut_off:
+        reasons.append(f"prompt_cut:{cut_off}")
+    left = 0 if restored and not is_known else max(0, lost - restored)
+    return StateOfRun(RunState.PASSAGES_TRUNCATED, tuple(reasons), left + cut_off)
