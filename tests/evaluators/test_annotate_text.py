@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from citespan.evaluators.annotation_rows import citations_row, measure_rows, state_row, verdict_rows
-from citespan.evaluators.claim_spans import claim_mark, claim_spans
+from citespan.evaluators.claim_spans import claim_spans
 from citespan.evaluators.claims import Certainty, Claim, ResolvedCitation
 from citespan.evaluators.errors import UsageError
 from citespan.evaluators.evaluation import Evaluation
@@ -19,6 +19,7 @@ from citespan.evaluators.options import DEFAULT_OPTIONS
 from citespan.evaluators.passage_windows import WHOLE_BYTES, window
 from citespan.evaluators.runs import Run, RunOrigin, RunState
 from citespan.evaluators.series import beside_person, claim_identifier, identifier_of, series_of
+from citespan.evaluators.sources.phoenix import is_claim_span
 from citespan.evaluators.trace_mark import TraceMark
 from citespan.evaluators.verdicts import Label, Verdict
 from citespan.tracer import Passage
@@ -144,10 +145,8 @@ def test_claim_spans_keep_their_ids_and_tell_what_they_are() -> None:
     evaluation = _evaluation(RUN, _judged())
     first, again = claim_spans(evaluation), claim_spans(evaluation)
     assert first == again
-    mark = claim_mark(first[0].data)
-    assert mark is not None
-    assert (mark.span_id, mark.answer_span_id) == (first[0].span_id, ORIGIN.answer_span_id)
-    assert claim_mark({**first[0].data, "attributes": {}}) is None
+    assert is_claim_span(first[0].data)
+    assert not is_claim_span({**first[0].data, "attributes": {}})
 
 
 def test_a_short_passage_is_shown_whole() -> None:

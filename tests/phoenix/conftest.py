@@ -19,7 +19,6 @@ from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from citespan.evaluators.annotate import Annotator
-from citespan.evaluators.claim_spans import claim_mark
 from citespan.evaluators.errors import NotFound
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.judges.judge import Judge
@@ -30,7 +29,7 @@ from citespan.evaluators.phoenix.records import Project, StoredAnnotation, Targe
 from citespan.evaluators.phoenix.server import PhoenixServer
 from citespan.evaluators.runs import Run
 from citespan.evaluators.settings import ClaimsMode
-from citespan.evaluators.sources.phoenix import PhoenixSource
+from citespan.evaluators.sources.phoenix import PhoenixSource, is_claim_span
 from citespan.evaluators.worker import PassSummary, run_pass
 from citespan.tracer import Passage, Redaction, run
 from citespan.tracer.settings import read_settings
@@ -178,7 +177,7 @@ class Workbench:
             *self.client.annotations(project, Target.TRACE, target_ids=trace_ids),
         ]
         return Snapshot(
-            {span_id: data for span_id, data in spans.items() if claim_mark(data) is not None},
+            {span_id: data for span_id, data in spans.items() if is_claim_span(data)},
             {row.key: row for row in rows},
         )
 

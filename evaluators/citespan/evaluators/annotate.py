@@ -25,16 +25,17 @@ from citespan.evaluators.annotation_rows import (
     superseded_row,
     verdict_rows,
 )
-from citespan.evaluators.claim_spans import ClaimMark, ClaimSpan, claim_mark, claim_spans
+from citespan.evaluators.claim_spans import ClaimSpan, claim_spans
 from citespan.evaluators.errors import Refused, Unauthorized
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.fingerprints import claim_span_id, generation
-from citespan.evaluators.phoenix.client import PhoenixClient, trace_id_of
+from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of, trace_id_of
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
 from citespan.evaluators.phoenix.row_writer import RowWriter
 from citespan.evaluators.phoenix.span_writer import SpanSink, SpanWriter
 from citespan.evaluators.series import claim_identifier, identifier_of, series_of, without_person
 from citespan.evaluators.settings import ClaimsMode
+from citespan.evaluators.sources.phoenix import is_claim_span
 from citespan.evaluators.trace_mark import TraceMark, origin_of, shows_claim_spans
 from citespan.evaluators.verdicts import Label
 
@@ -91,8 +92,8 @@ class _Batch:
     claim_spans: dict[str, list[ClaimSpan]]
     """By trace id, the claim spans it is to have."""
 
-    stored_spans: dict[str, list[ClaimMark]] = field(default_factory=dict[str, list[ClaimMark]])
-    """By trace id, the claim spans it had before."""
+    stored_spans: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By trace id, the ids of the claim spans it had before."""
 
     span_rows: list[StoredAnnotation] = field(default_factory=list[StoredAnnotation])
     """Every row on claim spans, read just before writing."""
@@ -196,12 +197,11 @@ class Annotator:
     def _add_claim_spans(self, batch: _Batch) -> None:
         """Send the claim spans that the traces lack, and wait until they can be annotated."""
         for page in self._client.span_pages(self._project, trace_ids=list(batch.traces), kinds=["EVALUATOR"]):
-            for data in page.spans:
-                if (mark := claim_mark(data)) is not None:
-                    batch.stored_spans.setdefault(trace_id_of(data), []).append(mark)
+            for data in filter(is_claim_span, page.spans):
+                batch.stored_spans.setdefault(trace_id_of(data), []).append(span_id_of(data))
         sent: dict[str, list[ClaimSpan]] = {}
         for trace_id, spans in batch.claim_spans.items():
-            known = {mark.span_id for mark in batch.stored_spans.get(trace_id, ())}
+            known = batch.stored_spans.get(trace_id, ())
             if lacking := [span for span in spans if span.span_id not in known]:
                 sent[trace_id] = lacking
         refused = self._spans.add([span.data for spans in sent.values() for span in spans])
@@ -234,7 +234,7 @@ class Annotator:
     def _read_stored_rows(self, batch: _Batch) -> None:
         """Read what people may have changed, and what the last evaluation left."""
         batch.trace_rows = self._trace_rows.read(list(batch.traces), [STATE, *MEASURE_ROWS])
-        claims = [mark.span_id for marks in batch.stored_spans.values() for mark in marks]
+        claims = [span_id for stored in batch.stored_spans.values() for span_id in stored]
         claims += [span.span_id for trace in batch.open for span in batch.claim_spans[trace.trace_id]]
         others: list[str] = []
         for trace in batch.open:
@@ -273,7 +273,11 @@ class Annotator:
 
     def _write_measures(self, batch: _Batch) -> None:
         """Write the trace's figures; a trace without a judged run gets none, unless it had some to correct."""
-        measured = {row.annotation.target_id for row in batch.trace_rows if row.annotation.name != STATE}
+        measured = {
+            row.annotation.target_id
+            for row in batch.trace_rows
+            if row.annotation.name != STATE and series_of(row.annotation.identifier) == self._identifier
+        }
         shown = [
             trace
             for trace in batch.open
@@ -318,7 +322,7 @@ class Annotator:
         for identifier, mark in _marks(batch.trace_rows).get(trace_id, {}).items():
             if identifier != self._identifier:
                 wanted |= {span_id for run in mark.runs for span_id in run.claim_span_ids(trace_id)}
-        return [mark.span_id for mark in batch.stored_spans.get(trace_id, ()) if mark.span_id not in wanted]
+        return [span_id for span_id in batch.stored_spans.get(trace_id, ()) if span_id not in wanted]
 
     def _drop_superseded_rows(self, batch: _Batch) -> None:
         """Delete the rows on the app's spans that this evaluation no longer has; without the right to, mark them."""
@@ -346,7 +350,7 @@ class Annotator:
     def _write_states(self, batch: _Batch) -> None:
         rows: dict[str, list[Annotation]] = {}
         for trace in batch.open:
-            notes = {} if self._notes is None else self._notes(trace.trace_id)
+            notes: Mapping[str, object] = {} if self._notes is None else self._notes(trace.trace_id)
             row = state_row(trace.trace_id, trace.evaluations, self._identifier, self._claims_mode, notes)
             rows[trace.trace_id] = [row]
         self._write_rows(batch, self._trace_rows, rows, batch.trace_rows)

@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import cast
 
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.findings import Attachment, JudgedClaim
@@ -20,7 +19,7 @@ from citespan.evaluators.sources.phoenix import CLAIM
 from citespan.tracer.passages import Passage
 from citespan.tracer.text import clean_text
 
-__all__ = ["ClaimMark", "ClaimSpan", "claim_mark", "claim_spans"]
+__all__ = ["ClaimSpan", "claim_spans"]
 
 SCHEMA = 1
 """Version of the mark on claim spans."""
@@ -43,20 +42,6 @@ class ClaimSpan:
     """The span as Phoenix's REST API takes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimMark:
-    """What a stored span says of being a claim span."""
-
-    span_id: str
-    """Its id."""
-
-    answer_span_id: str
-    """The span whose answer holds the claim."""
-
-    generation: str
-    """The reading of the answer that it belongs to."""
-
-
 def claim_spans(evaluation: Evaluation) -> list[ClaimSpan]:
     """Return the claim spans of an evaluation whose run was read from a trace.
 
@@ -69,26 +54,6 @@ def claim_spans(evaluation: Evaluation) -> list[ClaimSpan]:
     made = generation(run, evaluation.options)
     count = len(evaluation.claims)
     return [_claim_span(run, run.origin, judged, made, count) for judged in evaluation.claims]
-
-
-def claim_mark(data: Mapping[str, object]) -> ClaimMark | None:
-    """Return what a span in Phoenix's JSON says of being a claim span; `None` if it is none of citespan's."""
-    attributes, context = data.get("attributes"), data.get("context")
-    if not isinstance(attributes, Mapping) or not isinstance(context, Mapping):
-        return None
-    value = cast("Mapping[str, object]", attributes).get(CLAIM)
-    try:
-        mark: object = json.loads(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    if not isinstance(mark, dict):
-        return None
-    fields = cast("Mapping[str, object]", mark)
-    return ClaimMark(
-        span_id=str(cast("Mapping[str, object]", context).get("span_id")),
-        answer_span_id=str(fields.get("answer_span_id")),
-        generation=str(fields.get("generation")),
-    )
 
 
 def _claim_span(run: Run, origin: RunOrigin, judged: JudgedClaim, made: str, count: int) -> ClaimSpan:

@@ -88,6 +88,14 @@ def test_the_wait_between_attempts_grows_and_follows_the_server() -> None:
     assert asked_for == 3.0
 
 
+def test_an_answer_that_broke_off_is_asked_for_again() -> None:
+    json_type = {"content-type": "application/json"}
+    whole = {"data": [{"id": "P1", "name": "demo"}], "next_cursor": None}
+    answers = [httpx.Response(200, text='{"data": [{', headers=json_type), httpx.Response(200, json=whole)]
+    with _client(lambda _: answers.pop(0)) as client:
+        assert [project.name for project in client.projects()] == ["demo"]
+
+
 def test_deleting_rows_is_not_tried_again() -> None:
     asked: list[str] = []
 
@@ -133,12 +141,11 @@ def test_an_answer_that_helps_nobody_becomes_one_clear_line(
         (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), ["SSL_CERT_FILE"]),
         (httpx.ReadTimeout("timed out"), ["within 30 s"]),
         (httpx.RemoteProtocolError("illegal status line"), ["4317 is gRPC"]),
+        (httpx.DecodingError("incorrect header check"), ["broke off while answering"]),
         (httpx.ConnectError("[Errno 111] Connection refused"), ["citespan serve"]),
     ],
 )
-def test_no_answer_at_all_names_the_cause_and_the_fix(
-    failure: httpx.TransportError, words: list[str]
-) -> None:
+def test_no_answer_at_all_names_the_cause_and_the_fix(failure: httpx.RequestError, words: list[str]) -> None:
     def fail(_: httpx.Request) -> httpx.Response:
         raise failure
 

@@ -72,8 +72,7 @@ class PhoenixClient:
         response = self._transport.send("GET", "/arize_phoenix_version")
         text = response.text.strip().strip('"')
         if not text[:1].isdigit():
-            self._transport.decode(response)  # raises: something else than Phoenix answered
-            raise Unavailable(f"{response.url} answered no version", url=str(response.url))
+            raise self._transport.not_phoenix(response)
         return text
 
     def projects(self) -> Iterator[Project]:
@@ -89,12 +88,11 @@ class PhoenixClient:
         """
         if not _PATH_BREAKERS & set(name):
             try:
-                data = _object(
-                    self._transport.json("GET", f"/v1/projects/{quote(name, safe='')}").get("data")
-                )
+                reply = self._transport.json("GET", f"/v1/projects/{quote(name, safe='')}")
             except NotFound:
                 pass
             else:
+                data = _object(reply.data.get("data"))
                 return Project(_text(data, "id"), _text(data, "name"))
         names: list[str] = []
         for project in self.projects():
@@ -161,9 +159,8 @@ class PhoenixClient:
         return next(iter(self._span_page(project, query).spans), None)
 
     def _span_page(self, project: Project, query: Query) -> SpanPage:
-        response = self._transport.send("GET", f"/v1/projects/{project.id}/spans", query=query)
-        data = self._transport.decode(response)
-        return SpanPage(tuple(_objects(data)), _cursor(data), len(response.content))
+        reply = self._transport.json("GET", f"/v1/projects/{project.id}/spans", query=query)
+        return SpanPage(tuple(_objects(reply.data)), _cursor(reply.data), reply.size_bytes)
 
     def span_ids_by_trace(self, project: Project) -> Iterator[dict[str, list[str]]]:
         """Yield the ids of every trace's spans, a batch of traces at a time, oldest first."""
@@ -173,7 +170,7 @@ class PhoenixClient:
             "limit": _TRACES_PER_PAGE,
         }
         while True:
-            page = self._transport.json("GET", f"/v1/projects/{project.id}/traces", query=query)
+            page = self._transport.json("GET", f"/v1/projects/{project.id}/traces", query=query).data
             yield {
                 _text(trace, "trace_id"): [_text(span, "span_id") for span in _objects(trace, "spans")]
                 for trace in _objects(page)
@@ -296,7 +293,7 @@ class PhoenixClient:
             "query": f"mutation($ids: [ID!]!) {{ {mutation}(input: {{annotationIds: $ids}}) {{ __typename }} }}",
             "variables": {"ids": [row.id for row in stored]},
         }
-        errors = self._transport.json("POST", "/graphql", body=body, retry=False).get("errors")
+        errors = self._transport.json("POST", "/graphql", body=body, retry=False).data.get("errors")
         if errors:
             url = f"{self.connection.base_url}/graphql"
             raise Refused(f"Phoenix refused to delete annotations at {url}: {json.dumps(errors)}", url=url)
@@ -334,9 +331,8 @@ class PhoenixClient:
     def _pages(self, path: str, query: Query) -> Iterator[Mapping[str, object]]:
         cursor: str | None = None
         while True:
-            page = self._transport.json(
-                "GET", path, query=query if cursor is None else {**query, "cursor": cursor}
-            )
+            asked = query if cursor is None else {**query, "cursor": cursor}
+            page = self._transport.json("GET", path, query=asked).data
             yield from _objects(page)
             cursor = _cursor(page)
             if cursor is None:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from citespan.evaluators.annotation_rows import CITATIONS, MEASURE_ROWS, STATE, VERDICT
-from citespan.evaluators.claim_spans import claim_mark
 from citespan.evaluators.errors import NotFound
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of, trace_id_of
 from citespan.evaluators.phoenix.records import Project, StoredAnnotation, Target
 from citespan.evaluators.series import identifier_of, series_of
+from citespan.evaluators.sources.phoenix import is_claim_span
 from citespan.evaluators.trace_mark import TraceMark
 
 __all__ = ["Purged", "purge"]
@@ -123,7 +123,7 @@ class _Purge:
             span_id_of(data): trace_id_of(data)
             for page in pages
             for data in page.spans
-            if claim_mark(data) is not None
+            if is_claim_span(data)
         }
 
     def _read(

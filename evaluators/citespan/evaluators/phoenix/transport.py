@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import httpx
@@ -20,15 +21,27 @@ from citespan.evaluators.errors import (
 )
 from citespan.evaluators.phoenix.connection import Connection
 
-__all__ = ["Transport"]
+__all__ = ["Reply", "Transport"]
 
 Query = Mapping[str, str | int | Sequence[str]]
 
 _RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 8.0
+_BROKEN_OFF = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, httpx.DecodingError)
 _DETAIL_CHARACTERS = 300
 """How much of a refusal's text a message repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server answered."""
+
+    data: Mapping[str, object]
+    """The JSON object."""
+
+    size_bytes: int
+    """Bytes it took, decompressed."""
 
 
 class Transport:
@@ -83,7 +96,7 @@ class Transport:
             is_last = attempt == attempts - 1
             try:
                 response = self._http.send(request)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if is_last or not _may_pass(error):
                     raise self._unreachable(url, error) from error
                 self._sleep(_wait_seconds(attempt))
@@ -104,26 +117,24 @@ class Transport:
         query: Query | None = None,
         body: object = None,
         retry: bool = True,
-    ) -> dict[str, object]:
-        """Return the JSON object the server answers with; arguments and errors as for `send`."""
-        return self.decode(self.send(method, path, query=query, body=body, retry=retry))
-
-    def decode(self, response: httpx.Response) -> dict[str, object]:
-        """Return the JSON object of an answer.
+    ) -> Reply:
+        """Return the JSON object the server answers with; arguments and errors as for `send`.
 
         Raises:
             Unavailable: The answer is no JSON object, so something else than Phoenix answered.
         """
-        url = str(response.request.url)
-        try:
-            data: object = json.loads(response.content)
-        except ValueError as error:
-            raise self._not_phoenix(url, response) from error
-        if not isinstance(data, dict):
-            raise self._not_phoenix(url, response)
-        return cast("dict[str, object]", data)
+        response = self.send(method, path, query=query, body=body, retry=retry)
+        data = _parse(response)
+        if data is None and retry and "json" in response.headers.get("content-type", ""):
+            response = self.send(method, path, query=query, body=body)  # the answer broke off
+            data = _parse(response)
+        if data is None:
+            raise self.not_phoenix(response)
+        return Reply(data, len(response.content))
 
-    def _not_phoenix(self, url: str, response: httpx.Response) -> Unavailable:
+    def not_phoenix(self, response: httpx.Response) -> Unavailable:
+        """Return the error for an answer that Phoenix's API never gives."""
+        url = str(response.request.url)
         content_type = response.headers.get("content-type", "no content type")
         return Unavailable(
             f"{url} answered {content_type} where Phoenix's API answers JSON: check the URL, its root path, "
@@ -132,7 +143,7 @@ class Transport:
             status=response.status_code,
         )
 
-    def _unreachable(self, url: str, error: httpx.TransportError) -> Unreachable:
+    def _unreachable(self, url: str, error: httpx.RequestError) -> Unreachable:
         base, detail = self.connection.base_url, str(error) or type(error).__name__
         if isinstance(error, httpx.ProxyError):
             text = (
@@ -151,7 +162,7 @@ class Transport:
                 f"Phoenix at {base} did not answer {url} within {self.connection.timeout_seconds:g} s: "
                 "it may be overloaded; try again later"
             )
-        elif isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError):
+        elif isinstance(error, _BROKEN_OFF):
             text = (
                 f"Phoenix at {base} broke off while answering {url} ({detail}): check that this is its HTTP "
                 "port (6006 by default; 4317 is gRPC) and look at its log"
@@ -192,6 +203,15 @@ class Transport:
         return Refused(f"Phoenix at {base} refused {url} ({status}: {detail})", url=url, status=status)
 
 
+def _parse(response: httpx.Response) -> Mapping[str, object] | None:
+    """Return the JSON object of an answer, or `None` if it holds none."""
+    try:
+        data: object = json.loads(response.content)
+    except ValueError:
+        return None
+    return cast("Mapping[str, object]", data) if isinstance(data, dict) else None
+
+
 def _pairs(query: Query | None) -> list[tuple[str, str | int | float | bool | None]]:
     pairs: list[tuple[str, str | int | float | bool | None]] = []
     for name, value in (query or {}).items():
@@ -200,7 +220,7 @@ def _pairs(query: Query | None) -> list[tuple[str, str | int | float | bool | No
     return pairs
 
 
-def _may_pass(error: httpx.TransportError) -> bool:
+def _may_pass(error: httpx.RequestError) -> bool:
     """Return whether trying again could help: not with a wrong certificate, scheme or proxy."""
     is_permanent = isinstance(error, httpx.ProxyError | httpx.UnsupportedProtocol)
     return not is_permanent and "CERTIFICATE" not in str(error).upper()

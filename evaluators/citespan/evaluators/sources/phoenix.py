@@ -14,7 +14,7 @@ from citespan.evaluators.phoenix.records import Project, SpanPage
 from citespan.evaluators.sources.source import Span, Trace
 from citespan.evaluators.sources.span_json import group_traces, span_from_json
 
-__all__ = ["APP_KINDS", "CLAIM", "PhoenixSource"]
+__all__ = ["APP_KINDS", "CLAIM", "PhoenixSource", "is_claim_span"]
 
 CLAIM = "citespan.claim"
 """Attribute that marks a span as citespan's own: the claim span it is, as one JSON string."""
@@ -36,6 +36,12 @@ APP_KINDS = (
 
 _TRACES_PER_REQUEST = 50
 """Most trace ids in one request."""
+
+
+def is_claim_span(data: Mapping[str, object]) -> bool:
+    """Return whether a span in Phoenix's JSON is one of citespan's own."""
+    attributes = data.get("attributes")
+    return isinstance(attributes, Mapping) and CLAIM in attributes
 
 
 class PhoenixSource:
@@ -160,7 +166,7 @@ class PhoenixSource:
         parents: list[Span] = []
         if doubtful:
             for page in self._pages(doubtful, ("EVALUATOR",)):
-                parents += [self._span(data) for data in page.spans if CLAIM not in _attributes(data)]
+                parents += [self._span(data) for data in page.spans if not is_claim_span(data)]
         for trace in traces:
             own = [span for span in parents if span.trace_id == trace.trace_id]
             whole = self._with_url(group_traces([*trace.spans, *own])[0]) if own else trace
@@ -188,8 +194,3 @@ def _is_made_by_evaluator(trace: Trace) -> bool:
 def _has_missing_parent(trace: Trace) -> bool:
     known = {span.span_id for span in trace.spans}
     return any(span.parent_id is not None and span.parent_id not in known for span in trace.spans)
-
-
-def _attributes(data: Mapping[str, object]) -> Mapping[str, object]:
-    attributes = data.get("attributes")
-    return attributes if isinstance(attributes, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
