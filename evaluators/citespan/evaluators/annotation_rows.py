@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.findings import JudgedClaim
@@ -138,7 +137,7 @@ def state_row(
     evaluations: Sequence[Evaluation],
     identifier: str,
     claims_mode: ClaimsMode,
-    notes: Mapping[str, object] = MappingProxyType({}),
+    notes: Mapping[str, object] | None = None,
 ) -> Annotation:
     """Return the row that says that the trace is done, and with what; `notes` are kept in its metadata."""
     states = [evaluation.run.state or EVALUATED for evaluation in evaluations]
@@ -153,7 +152,7 @@ def state_row(
         label=label,
         explanation="; ".join(reasons) or _count_labels(evaluations),
         metadata={
-            **notes,
+            **(notes or {}),
             **TraceMark.of(evaluations, claims_mode).model_dump(mode="json", by_alias=True),
             "measures": {name: ratio.to_dict() for name, ratio in pooled.items()},
             "without_claim": [
