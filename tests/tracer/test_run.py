@@ -289,6 +289,15 @@ def test_the_answer_of_an_inner_run_counts_where_the_outer_gives_none(
     assert attributes(recorded.named("run"))["output.value"] == "answer"
 
 
+def test_steps_of_an_inner_run_come_under_the_span_they_happen_in(recorded: RecordedSpans) -> None:
+    agent = recorded.provider.get_tracer("agent")
+    with tracer.run("q"), agent.start_as_current_span("tool call"), tracer.run("inner") as inner:
+        inner.retrieved([BAGGAGE])
+    retrieval = recorded.named("retrieval")
+    assert retrieval.parent is not None
+    assert retrieval.parent.span_id == recorded.named("tool call").context.span_id
+
+
 def test_runs_one_after_the_other_are_two_traces(recorded: RecordedSpans) -> None:
     for question in ("a", "b"):
         with tracer.run(question):

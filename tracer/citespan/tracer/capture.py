@@ -26,7 +26,7 @@ from citespan.tracer.passage_log import LoggedPassage, PassageLog, redacted_pass
 from citespan.tracer.passages import Passage
 from citespan.tracer.providers import read_answer
 from citespan.tracer.providers.ranges import only_place
-from citespan.tracer.redaction import Redaction, Rule, common_length, redact
+from citespan.tracer.redaction import Redaction, RedactionNotes, common_length, redact
 from citespan.tracer.spans import SpanBlock, now, record_error, run_in, with_run
 from citespan.tracer.steps import Generation, Prompt, Retrieval, record_retrieval
 from citespan.tracer.text import clean_text
@@ -256,6 +256,7 @@ class Run:
                     record_error(self.span, error, hides_text=self.tracing.redaction.is_active)
                 self.span.set_attributes(self._final_attributes())
         except Exception as fault:
+            self.span.set_attribute(SpanAttributes.OPENINFERENCE_SPAN_KIND, _CHAIN)
             log_fault("Run.finish", fault)
         finally:
             self.is_finished = True
@@ -290,7 +291,7 @@ class Run:
     def step_parent(self) -> Context:
         """Return the context a new step belongs under: the current one inside the run, else the run's own."""
         current = otel_context.get_current()
-        return current if run_in(current) is self else self.context
+        return current if run_in(current) is (self._outer or self) else self.context
 
     def identify(
         self,
@@ -332,7 +333,7 @@ class Run:
         redaction = self.tracing.redaction
         attributes = self._identity
         passages = self.log.shown
-        notes = _Notes(*redacted_passages(passages))
+        notes = RedactionNotes(*redacted_passages(passages))
         if self._question is not None:
             question = notes.recorded(redaction.question, self._question, "question")
             attributes[SpanAttributes.INPUT_VALUE] = question
@@ -361,25 +362,6 @@ def _moved(citation: Citation, ids: Mapping[str, str], text: str, shown: str) ->
         start, end = only_place(shown, text[start:end]) or (None, None)
     passage_id = ids.get(citation.passage_id, citation.passage_id)
     return replace(citation, passage_id=passage_id, start=start, end=end)
-
-
-class _Notes:
-    """What redaction hid and cut, for the record."""
-
-    __slots__ = ("cut", "hidden")
-
-    def __init__(self, hidden: list[str], cut: list[str]) -> None:
-        self.hidden = hidden
-        self.cut = cut
-
-    def recorded(self, rule: Rule | None, text: str, name: str, *, is_cut: bool = False) -> str:
-        """Return what is recorded of `text`, and note what that leaves out."""
-        made = None if rule is None else redact(rule, text)
-        if made is not None and made.is_hidden:
-            self.hidden.append(name)
-        elif is_cut or (made is not None and made.is_cut):
-            self.cut.append(name)
-        return text if made is None else made.text
 
 
 def _within(citations: tuple[Citation, ...], length: int, redaction: Redaction) -> tuple[Citation, ...]:

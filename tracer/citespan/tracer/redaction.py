@@ -14,7 +14,19 @@ from citespan.tracer.faults import log_fault
 from citespan.tracer.settings import TracerSettings
 from citespan.tracer.text import text_hash
 
-__all__ = ["HIDDEN", "Hash", "Hide", "Redacted", "Redaction", "Rule", "Truncate"]
+__all__ = [
+    "HIDDEN",
+    "Hash",
+    "Hide",
+    "Redacted",
+    "Redaction",
+    "RedactionNotes",
+    "Rule",
+    "Truncate",
+    "common_length",
+    "redact",
+    "redacted_text",
+]
 
 HIDDEN = "__REDACTED__"
 """What stands on a span for a hidden text: OpenInference's own mask, which readers and viewers know."""
@@ -138,6 +150,35 @@ def redact(rule: Rule | None, text: str) -> Redacted:
 def redacted_text(rule: Rule | None, text: str) -> str:
     """Return what is recorded of `text` under `rule`."""
     return text if rule is None else redact(rule, text).text
+
+
+class RedactionNotes:
+    """What redaction hid and what it cut, by name, for the record."""
+
+    __slots__ = ("cut", "hidden")
+
+    def __init__(self, hidden: list[str], cut: list[str]) -> None:
+        """Begin with what is known already."""
+        self.hidden = hidden
+        """Names of what cannot be read."""
+        self.cut = cut
+        """Names of what can be read, but not as it was."""
+
+    def recorded(self, rule: Rule | None, text: str, name: str, *, is_cut: bool = False) -> str:
+        """Return what is recorded of `text` under `rule`, and note what that leaves out.
+
+        Args:
+            rule: The rule, if any.
+            text: The original.
+            name: What the record calls it.
+            is_cut: Whether the original was cut before.
+        """
+        made = None if rule is None else redact(rule, text)
+        if made is not None and made.is_hidden:
+            self.hidden.append(name)
+        elif is_cut or (made is not None and made.is_cut):
+            self.cut.append(name)
+        return text if made is None else made.text
 
 
 def common_length(original: str, recorded: str) -> int:
