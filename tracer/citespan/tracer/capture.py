@@ -102,7 +102,7 @@ class Run:
     def joining(cls, outer: Run) -> Run:
         """Return a run that records into `outer`, the one it happens in: nothing is recorded twice."""
         joined = cls(outer.tracing, outer.span, outer.parent_context)
-        joined.context = outer.context
+        joined.context = otel_context.get_current()
         joined.log = outer.log
         joined._outer = outer
         return joined
