@@ -65,6 +65,7 @@ class _Places:
         self._claims = claims
         self._starts = [claim.start for claim in claims]
         self._ends = [claim.end for claim in claims]
+        self._sentence_starts = [sentence.start for sentence in sentences]
         self.of_sentence = [self._between(sentence.start, sentence.end) for sentence in sentences]
         self._last_before: list[Sequence[Claim]] = []
         last: Sequence[Claim] = ()
@@ -104,7 +105,14 @@ class _Places:
         last = bisect_left(self._starts, end)
         if first < last:
             return list(range(first, last))
-        return [] if marker.covers is not None else list(range(max(0, last - 1), last))
+        return [] if marker.covers is not None else self._near(start)
+
+    def _near(self, at: int) -> list[int]:
+        """Return the claim before a place, of its own sentence if that has one, else the first of that sentence."""
+        n = bisect_right(self._sentence_starts, at) - 1
+        own = self.of_sentence[n] if n >= 0 else ()
+        before = [claim.index for claim in own if claim.start < at] or [claim.index for claim in own[:1]]
+        return before[-1:] or [claim.index for claim in self._last_before[n] if n >= 0]
 
 
 def _paragraph_claims(

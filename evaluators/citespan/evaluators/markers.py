@@ -13,7 +13,7 @@ from citespan.evaluators.marker_filter import Candidate, select_citations
 from citespan.evaluators.marker_grammar import KEYWORDS, MARKER_FORMS, MarkerForm, fold_text
 from citespan.evaluators.marker_names import MarkerName, read_names
 from citespan.evaluators.passage_names import PassageNames, ids_occur
-from citespan.evaluators.recorded_citations import merge_recorded
+from citespan.evaluators.recorded_citations import RECORDED_LIST, merge_recorded
 from citespan.tracer.citations import Citation
 from citespan.tracer.passages import Passage
 
@@ -127,7 +127,7 @@ def _to_markers(answer: str, folded: str, candidate: Candidate, names: PassageNa
     matches = [names.find(label) for label in labels]
     if any(match is not None and match.reason == "by_recorded_list" for match in matches):
         ids = tuple(m.passage_ids[0] if m else label for m, label in zip(matches, labels, strict=True))
-        marker = replace(marker, labels=ids, origin="recorded_list")
+        marker = replace(marker, labels=ids, origin=RECORDED_LIST)
     wraps = candidate.form.name in ("tag", "grounded_span")
     close = _closing_tag(folded, start, end) if wraps else None
     if close is None:

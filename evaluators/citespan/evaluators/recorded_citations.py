@@ -12,11 +12,19 @@ from citespan.evaluators.marker_runs import group_markers
 from citespan.evaluators.passage_names import NameMatch, PassageNames
 from citespan.tracer.citations import Citation
 
-__all__ = ["merge_recorded", "name_of"]
+__all__ = ["RECORDED_LIST", "merge_recorded", "name_of"]
+
+RECORDED_LIST = "recorded_list"
+"""Origin of a marker in the text whose number is a place in a list that the provider recorded."""
 
 _ADJOINING = re.compile(r"[\s.,;:!?。，！？；：)\]）】\"”*_]{0,8}")
 _PROSE_FORMS = ("round", "braces", "ref_word", "excerpt", "tag", "grounded_span")
 """Forms whose text is not plainly a marker where only a record says so."""
+
+_PROVIDER_FORMS = ("dagger", "private_use", "turn", "special_token")
+"""Forms that a provider writes and explains in its record."""
+
+_MARGIN = " \t\r\n.,;:!?。，"
 
 
 def merge_recorded(
@@ -29,7 +37,7 @@ def merge_recorded(
     the markers of the text; they stand for themselves, attached to no claim, only where the text has none.
     """
     found = list(markers)
-    for citation in citations:
+    for citation in dict.fromkeys(replace(citation, quote=None) for citation in citations):
         if citation.start is not None and citation.end is not None:
             start, end = max(0, citation.start), min(len(answer), citation.end)
             _merge_one(answer, found, replace(citation, start=start, end=max(start, end)), names)
@@ -53,23 +61,43 @@ def _merge_one(answer: str, found: list[Marker], citation: Citation, names: Pass
     if same is not None:
         found[same] = _confirmed(found[same], citation, names)
         return
-    text = answer[start:end]
-    if not _is_marker(text):
+    place = _marker_place(answer, start, end) or _foreign_marker(answer, found, start, end, names)
+    if place is None:
         found.append(Marker("", start, end, (citation.passage_id,), citation.origin))
         return
-    left = len(text) - len(text.lstrip())
-    marker = Marker(
-        text.strip(), start + left, start + len(text.rstrip()), (citation.passage_id,), citation.origin
-    )
-    inside = [n for n, other in enumerate(found) if other.text and other.start < end and start < other.end]
+    left, right = place
+    inside = [n for n, other in enumerate(found) if other.text and other.start < right and left < other.end]
     if any(_is_certain(found[n], names) for n in inside):
-        found.append(replace(marker, text=""))
+        found.append(Marker("", start, end, (citation.passage_id,), citation.origin))
         return
+    labels = [label for n in inside if found[n].origin == citation.origin for label in found[n].labels]
     for n in reversed(inside):
-        other = found.pop(n)
-        if other.origin == citation.origin:
-            marker = replace(marker, labels=(*other.labels, *marker.labels))
+        del found[n]
+    covers = None if (start, end) == place or _marker_place(answer, start, end) else (start, end)
+    marker = Marker(
+        answer[left:right], left, right, (*labels, citation.passage_id), citation.origin, covers=covers
+    )
     found.append(marker)
+
+
+def _marker_place(answer: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return where the marker stands if the range covers a marker and nothing else but stops and spaces."""
+    text = answer[start:end]
+    left = start + len(text) - len(text.lstrip(_MARGIN))
+    right = start + len(text.rstrip(_MARGIN))
+    return (left, right) if left < right and _is_marker(answer[left:right]) else None
+
+
+def _foreign_marker(
+    answer: str, found: Sequence[Marker], start: int, end: int, names: PassageNames
+) -> tuple[int, int] | None:
+    """Return where a provider's own marker stands in the range, if it is the only one and its label says nothing."""
+    inside = [marker for marker in found if marker.text and marker.start < end and start < marker.end]
+    if len(inside) != 1 or _is_certain(inside[0], names):
+        return None
+    text = fold_text(inside[0].text)
+    is_provider = any(form.pattern.fullmatch(text) for form in MARKER_FORMS if form.name in _PROVIDER_FORMS)
+    return (inside[0].start, inside[0].end) if is_provider else None
 
 
 def _same_place(

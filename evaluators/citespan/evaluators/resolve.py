@@ -10,7 +10,7 @@ from citespan.evaluators.attachment import attach
 from citespan.evaluators.claims import Certainty, Claim, Marker, ResolvedCitation
 from citespan.evaluators.options import CitationScope
 from citespan.evaluators.passage_names import PassageNames, ids_occur
-from citespan.evaluators.recorded_citations import name_of
+from citespan.evaluators.recorded_citations import RECORDED_LIST, name_of
 from citespan.tracer.passages import Passage
 
 __all__ = ["resolve"]
@@ -41,7 +41,8 @@ def resolve(
         scope: Whether a paragraph-final marker covers the paragraph's earlier uncited claims.
         passages_lost: How many passages the run had that were not recorded.
     """
-    names = PassageNames(passages, by_position=not ids_occur(passages, markers))
+    has_list = any(marker.origin == RECORDED_LIST for marker in markers)
+    names = PassageNames(passages, by_position=not has_list and not ids_occur(passages, markers))
     found: list[ResolvedCitation] = []
     n = 0
     for marker, attached in zip(markers, attach(answer, markers, claims), strict=True):
@@ -50,7 +51,7 @@ def resolve(
             covers = tuple(sorted({*covers, *attached.paragraph_claims}))
         for label in dict.fromkeys(marker.labels):
             n += 1
-            for target in _targets(marker, label, names, lost=passages_lost > 0):
+            for target in _targets(marker, label, names, lost=passages_lost > 0, has_list=has_list):
                 citation = ResolvedCitation(
                     n=n,
                     marker=marker.text or label,
@@ -75,11 +76,11 @@ class _Target(NamedTuple):
     reason: str | None
 
 
-def _targets(marker: Marker, label: str, names: PassageNames, *, lost: bool) -> list[_Target]:
+def _targets(marker: Marker, label: str, names: PassageNames, *, lost: bool, has_list: bool) -> list[_Target]:
     """Return the passage that a label names, each candidate of an ambiguous one, or why it dangles."""
     match = name_of(marker, label, names)
     if match is not None:
         return [_Target(passage_id, match.certainty, match.reason) for passage_id in match.passage_ids]
-    is_index = marker.origin != "marker" and _INDEX.fullmatch(label) is not None
+    is_index = (has_list or marker.origin != "marker") and _INDEX.fullmatch(label) is not None
     reason = "out_of_range" if is_index or names.is_out_of_range(label) else "unknown_label"
     return [_Target(None, Certainty.CERTAIN, "passage_lost" if lost else reason)]
