@@ -110,9 +110,11 @@ class _Places:
     def _near(self, at: int) -> list[int]:
         """Return the claim before a place, of its own sentence if that has one, else the first of that sentence."""
         n = bisect_right(self._sentence_starts, at) - 1
-        own = self.of_sentence[n] if n >= 0 else ()
+        if n < 0:
+            return []
+        own = self.of_sentence[n]
         before = [claim.index for claim in own if claim.start < at] or [claim.index for claim in own[:1]]
-        return before[-1:] or [claim.index for claim in self._last_before[n] if n >= 0]
+        return before[-1:] or [claim.index for claim in self._last_before[n]]
 
 
 def _paragraph_claims(
