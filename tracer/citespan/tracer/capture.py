@@ -260,8 +260,8 @@ class Run:
             log_fault("Run.finish", fault)
         finally:
             self.is_finished = True
-            if self.tracing.witness is not None:
-                self.tracing.witness.forget(self.span.get_span_context().trace_id)
+            if self.tracing.tap is not None:
+                self.tracing.tap.forget(self.span.get_span_context().trace_id)
             self.context = self.parent_context  # the context holds the run: left alone, a cycle
             self.span.end(now(self.tracing))
 
@@ -284,8 +284,8 @@ class Run:
 
     def unrecorded(self, entries: Sequence[LoggedPassage]) -> Sequence[LoggedPassage]:
         """Return those of the passages whose text no other instrumentor has recorded in this trace."""
-        witness = self.tracing.witness
-        texts = None if witness is None else witness.texts(self.span.get_span_context().trace_id)
+        tap = self.tracing.tap
+        texts = None if tap is None else tap.texts(self.span.get_span_context().trace_id)
         return [entry for entry in entries if entry.identity not in texts] if texts else entries
 
     def step_parent(self) -> Context:

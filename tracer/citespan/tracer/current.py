@@ -47,8 +47,8 @@ def start_run(
         log_fault("start_run", fault)
         return Run(active_tracing(), INVALID_SPAN, otel_context.get_current())
     if span.is_recording():
-        if tracing.witness is not None:
-            tracing.witness.watch(span.get_span_context().trace_id)
+        if tracing.tap is not None:
+            tracing.tap.watch(span.get_span_context().trace_id)
         if question is not None:
             run.ask(question)
         run.identify(session_id, user_id, metadata, tags)

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from openinference.semconv.resource import ResourceAttributes
 from opentelemetry import trace
-from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter
 
 from citespan.tracer.errors import ConfigurationError
@@ -18,7 +17,8 @@ from citespan.tracer.faults import warn_once
 from citespan.tracer.outbox import Outbox, OutboxLimits
 from citespan.tracer.redaction import Redaction
 from citespan.tracer.settings import GRPC, HTTP, TracerSettings, protocol_for, read_settings, traces_url
-from citespan.tracer.tracing import Tracing, add_processor, adopt, set_tracing
+from citespan.tracer.tap import Tap
+from citespan.tracer.tracing import Tracing, adopt, set_tracing, tap_on
 
 __all__ = ["configure", "shutdown"]
 
@@ -76,9 +76,9 @@ def configure(
             processor: SpanProcessor = SimpleSpanProcessor(exporter)
             if batch:
                 processor = Outbox(exporter, _limits(settings, max_waiting_bytes))
-            _route_to(provider, processor)
+            _send(provider, processor)
         else:
-            _route.send_to(None)
+            _send(None, None)
         tracing = adopt(provider, (redaction or Redaction()).under(settings), settings)
         tracing = replace(tracing, url=settings.url if is_sending else None)
         set_tracing(tracing)
@@ -88,51 +88,24 @@ def configure(
 def shutdown() -> None:
     """Send what waits and stop what `configure()` started; `configure()` may be called again."""
     with _lock:
-        _route.send_to(None)
+        _send(None, None)
         set_tracing(None)
 
 
-class _Route(SpanProcessor):
-    """Stays on the provider, which cannot drop a processor, while its destination changes."""
-
-    def __init__(self) -> None:
-        self._target: SpanProcessor | None = None
-        self.provider: TracerProvider | None = None
-
-    def send_to(self, target: SpanProcessor | None) -> None:
-        former, self._target = self._target, target
-        if former is not None:
-            former.shutdown()
-
-    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Do nothing: what is exported has ended."""
-
-    def on_end(self, span: ReadableSpan) -> None:
-        if (target := self._target) is not None:
-            target.on_end(span)
-
-    def shutdown(self) -> None:
-        self.send_to(None)
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        target = self._target
-        return True if target is None else target.force_flush(timeout_millis)
-
-
 _lock = threading.Lock()
-_route = _Route()
+_sending: Tap | None = None
 _own_provider: TracerProvider | None = None
 
 
-def _route_to(provider: TracerProvider, processor: SpanProcessor) -> None:
-    """Send the spans of `provider` to `processor`, and those of an earlier one nowhere."""
-    global _route
-    if _route.provider is not provider:
-        _route.send_to(None)
-        _route = _Route()
-        _route.provider = provider
-        add_processor(provider, _route)
-    _route.send_to(processor)
+def _send(provider: TracerProvider | None, processor: SpanProcessor | None) -> None:
+    """Send the spans of `provider` to `processor` from now on, and those of an earlier one nowhere."""
+    global _sending
+    tap = None if provider is None else tap_on(provider)
+    if _sending is not None and _sending is not tap:
+        _sending.send_to(None)
+    _sending = tap
+    if tap is not None:
+        tap.send_to(processor)
 
 
 def _provider(settings: TracerSettings) -> tuple[TracerProvider, bool]:

@@ -15,9 +15,9 @@ from citespan.tracer.errors import ConfigurationError
 from citespan.tracer.faults import log_fault, warn_once
 from citespan.tracer.redaction import Redaction
 from citespan.tracer.settings import TracerSettings, read_settings
-from citespan.tracer.witness import Witness
+from citespan.tracer.tap import Tap
 
-__all__ = ["Tracing", "active_tracing", "add_processor", "adopt", "configured_tracing", "set_tracing"]
+__all__ = ["Tracing", "active_tracing", "adopt", "configured_tracing", "set_tracing", "tap_on"]
 
 _SCOPE = "citespan.tracer"
 
@@ -35,8 +35,8 @@ class Tracing:
     redaction: Redaction
     """What is kept out of the spans."""
 
-    witness: Witness | None = None
-    """What other instrumentors record of passages; `None` where the provider cannot tell."""
+    tap: Tap | None = None
+    """citespan's processor on the provider; `None` where the provider takes none."""
 
     url: str | None = None
     """Where `configure()` sends spans; `None` where only the app's own provider does, or nobody."""
@@ -54,7 +54,7 @@ class Tracing:
 _lock = threading.Lock()
 _configured: Tracing | None = None
 _adopted: Tracing | None = None
-_witnesses: weakref.WeakKeyDictionary[TracerProvider, Witness] = weakref.WeakKeyDictionary()
+_taps: weakref.WeakKeyDictionary[TracerProvider, Tap] = weakref.WeakKeyDictionary()
 
 
 def active_tracing() -> Tracing:
@@ -86,11 +86,12 @@ def adopt(provider: trace.TracerProvider, redaction: Redaction, settings: Tracer
     citespan's own spans get limits of their own; sampler, resource, ids and processors stay the provider's.
     """
     tracer = _own_tracer(provider, settings)
-    witness = _witness_of(provider) if isinstance(provider, TracerProvider) else None
-    return Tracing(tracer, provider, redaction, witness)
+    return Tracing(
+        tracer, provider, redaction, tap_on(provider) if isinstance(provider, TracerProvider) else None
+    )
 
 
-def add_processor(provider: TracerProvider, processor: SpanProcessor) -> None:
+def _add_processor(provider: TracerProvider, processor: SpanProcessor) -> None:
     """Add a processor and leave the others alone.
 
     Phoenix's provider, unless told otherwise, takes an added processor for a replacement of its exporter.
@@ -101,13 +102,13 @@ def add_processor(provider: TracerProvider, processor: SpanProcessor) -> None:
         provider.add_span_processor(processor)
 
 
-def _witness_of(provider: TracerProvider) -> Witness:
-    """Return the witness on a provider, which cannot drop a processor: one for its life."""
-    witness = _witnesses.get(provider)
-    if witness is None:
-        witness = _witnesses[provider] = Witness(_SCOPE)
-        add_processor(provider, witness)
-    return witness
+def tap_on(provider: TracerProvider) -> Tap:
+    """Return citespan's processor on a provider: one for its life."""
+    tap = _taps.get(provider)
+    if tap is None:
+        tap = _taps[provider] = Tap(_SCOPE)
+        _add_processor(provider, tap)
+    return tap
 
 
 def _adopt_global(provider: trace.TracerProvider) -> Tracing:

@@ -1,7 +1,8 @@
-"""What other instrumentors have recorded of a run's passages, so that nothing is recorded twice.
+"""citespan's one processor on a tracer provider: what ends there is noted, and passed on.
 
-Beside OpenInference's LangChain or LlamaIndex instrumentors, a retriever's span with all its texts has ended by
-the time the app says which labels they were shown under.
+Noted is what other instrumentors record of a run's passages, so that nothing is recorded twice: beside
+OpenInference's LangChain or LlamaIndex instrumentors, a retriever's span with all its texts has ended by the time
+the app says which labels they were shown under. Passed on are all spans, to where `configure()` sends them.
 """
 
 from __future__ import annotations
@@ -14,27 +15,35 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from citespan.tracer.text import text_hash
 
-__all__ = ["Witness"]
+__all__ = ["Tap"]
 
 _KINDS = frozenset({OpenInferenceSpanKindValues.RETRIEVER.value, OpenInferenceSpanKindValues.RERANKER.value})
+_CONTENT = f".{DocumentAttributes.DOCUMENT_CONTENT}"
+_NONE: set[str] = set()
+
 _MAX_TRACES = 4096
 """Most traces watched at once: runs that are never finished are forgotten in the end."""
 
-_CONTENT = f".{DocumentAttributes.DOCUMENT_CONTENT}"
 
-
-class Witness(SpanProcessor):
-    """Remembers the texts that retrievers' spans hold, for traces in which a run is under way."""
+class Tap(SpanProcessor):
+    """Stays on its provider, which cannot drop a processor, while runs and destinations come and go."""
 
     def __init__(self, own_scope: str) -> None:
-        """Watch nothing yet; spans of `own_scope` are not looked at."""
+        """Watch nothing and pass nothing on; spans of `own_scope` need no noting."""
         self._own_scope = own_scope
+        self._target: SpanProcessor | None = None
         self._runs: dict[int, int] = {}
         self._texts: dict[int, set[str]] = {}
         self._lock = threading.Lock()
 
+    def send_to(self, target: SpanProcessor | None) -> None:
+        """Pass ended spans on to `target` from now on; the former one sends what it has and stops."""
+        former, self._target = self._target, target
+        if former is not None:
+            former.shutdown()
+
     def watch(self, trace_id: int) -> None:
-        """Begin to remember the texts of a trace; each call wants one `forget`."""
+        """Begin to note the texts of a trace; each call wants one `forget`."""
         with self._lock:
             self._runs[trace_id] = self._runs.get(trace_id, 0) + 1
             if len(self._runs) > _MAX_TRACES:
@@ -43,12 +52,12 @@ class Witness(SpanProcessor):
                 self._texts.pop(oldest, None)
 
     def forget(self, trace_id: int) -> None:
-        """Remember the trace for one run less."""
+        """Watch the trace for one run less."""
         with self._lock:
             left = self._runs.pop(trace_id, 1) - 1
             if left:
                 self._runs[trace_id] = left
-            else:
+            elif self._texts:
                 self._texts.pop(trace_id, None)
 
     def texts(self, trace_id: int) -> set[str]:
@@ -56,13 +65,26 @@ class Witness(SpanProcessor):
         return self._texts.get(trace_id, _NONE)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Do nothing: a retriever's texts are there when its span ends."""
+        """Do nothing: what counts is there when a span ends."""
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Remember the texts of a retriever's span."""
+        """Note the texts of a retriever's span, and pass any span on."""
         scope = span.instrumentation_scope
-        if scope is not None and scope.name == self._own_scope:
-            return
+        if scope is None or scope.name != self._own_scope:
+            self._note(span)
+        if (target := self._target) is not None:
+            target.on_end(span)
+
+    def shutdown(self) -> None:
+        """Send what waits and pass nothing on any more."""
+        self.send_to(None)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Send what waits; return whether everything was handed over in time."""
+        target = self._target
+        return True if target is None else target.force_flush(timeout_millis)
+
+    def _note(self, span: ReadableSpan) -> None:
         context, attributes = span.context, span.attributes
         if context is None or context.trace_id not in self._runs or attributes is None:
             return
@@ -72,10 +94,3 @@ class Witness(SpanProcessor):
         with self._lock:
             if context.trace_id in self._runs:
                 self._texts.setdefault(context.trace_id, set()).update(texts)
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Return that nothing waits."""
-        return True
-
-
-_NONE: set[str] = set()
