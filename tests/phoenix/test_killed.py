@@ -34,9 +34,8 @@ def test_killed_and_run_again_equals_one_run(bench: Workbench, worked_examples: 
     for when, write in points:
         purge(bench.client, bench.project)
         assert bench.snapshot().rows == {}
-        arguments = [bench.client.connection.base_url, bench.name, str(write + 1), when]
-        killed = subprocess.run([sys.executable, str(SCRIPT), *arguments], check=False, timeout=60)
-        assert killed.returncode == -signal.SIGKILL, f"{WRITES[write]}: the pass was not killed"
+        killed = _evaluate_until(bench, write + 1, when)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
         bench.evaluate()
         assert bench.snapshot().content() == expected, f"killed {when} {WRITES[write]}"
 
@@ -45,6 +44,13 @@ def test_a_pass_makes_as_many_writes_as_are_killed_at(
     bench: Workbench, worked_examples: Mapping[str, Run]
 ) -> None:
     bench.recorder.replay(worked_examples["refunds"])
-    arguments = [bench.client.connection.base_url, bench.name, str(len(WRITES) + 1), "before"]
-    done = subprocess.run([sys.executable, str(SCRIPT), *arguments], check=False, timeout=60)
-    assert done.returncode == 0
+    assert bench.project.name == bench.name
+    done = _evaluate_until(bench, len(WRITES) + 1, "before")
+    assert done.returncode == 0, done.stderr
+
+
+def _evaluate_until(bench: Workbench, write: int, when: str) -> subprocess.CompletedProcess[str]:
+    """Evaluate the project in a process that dies before or after its n-th write."""
+    arguments = [bench.client.connection.base_url, bench.name, str(write), when]
+    command = [sys.executable, str(SCRIPT), *arguments]
+    return subprocess.run(command, check=False, timeout=60, capture_output=True, text=True)
