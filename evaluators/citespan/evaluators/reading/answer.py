@@ -49,14 +49,11 @@ class Answer:
 
 
 def choose_root(tree: SpanTree) -> SpanView:
-    """Return the span the run hangs from: of several without a parent, one with an answer, then the longest."""
+    """Return the span the run hangs from: a true root, then one with an answer, then the longest."""
 
     def rank(view: SpanView) -> tuple[bool, bool, int]:
-        return (
-            _own_text(view) is not None,
-            view.span.parent_id is None,
-            view.span.end_ns - view.span.start_ns,
-        )
+        lasted = view.span.end_ns - view.span.start_ns
+        return (view.span.parent_id is None, _own_text(view) is not None, lasted)
 
     return max(tree.roots, key=rank)
 
@@ -66,8 +63,9 @@ def _own_text(view: SpanView) -> str | None:
     if view.kind == "LLM":
         return generated_text(view)
     if view.kind in _SILENT_KINDS:
-        is_plain = view.kind == "RETRIEVER" and isinstance(view.output, str)
-        return view.output if is_plain and isinstance(view.output, str) and is_usable(view.output) else None
+        generates = view.kind == "RETRIEVER" and view.span.parent_id is None
+        text = view.output if generates and isinstance(view.output, str) else ""
+        return text if is_usable(text) else None
     return answer_in(view.output)
 
 
@@ -76,8 +74,9 @@ def find_answer(tree: SpanTree, root: SpanView, retrievals: Sequence[Retrieval])
     calls = model_calls(tree)
     for view in _entry(tree, root):
         text = _own_text(view)
-        if text is not None:
-            generation = find_generation(tree, calls, text)
+        generation = None if text is None else find_generation(tree, calls, text)
+        # The top of a torn trace may be any step, whose output is the answer only if a model wrote it.
+        if text is not None and (generation is not None or root.span.parent_id is None):
             reasons = () if generation is not None or not calls else ("answer_not_found_in_model_output",)
             return Answer(text, view, generation, reasons)
     written = repr_answer_in(root.output)

@@ -122,7 +122,7 @@ def _in_object(entry: Mapping[str, object], depth: int) -> str | None:
 
 
 def _in_list(entries: Sequence[object], depth: int) -> str | None:
-    if read_documents(entries):
+    if not all(isinstance(entry, str) for entry in entries) and read_documents(entries):
         return None
     messages = read_messages(entries)
     if messages:

@@ -61,6 +61,8 @@ def infer_run(trace: Trace, rules: ReadingRules | None = None) -> Run:
     ids = ids_by_text(tree)
     retrievals = find_retrievals(tree, ids)
     answer = _answer(tree, root, retrievals, rules)
+    if answer.text is not None and root.span.parent_id is not None:
+        root = tree.top_of(answer.view)
     named = rules.find_passages(tree)
     before = _before(answer, retrievals)
     found = _passages(tree, answer, named or union_documents(before), before, ids)

@@ -111,7 +111,7 @@ def find_question(
 def _path(tree: SpanTree, root: SpanView, generation: Generation | None) -> list[SpanView]:
     """Return the spans from the root down to the generation."""
     if generation is None:
-        return [root]
+        return [root] if root.span.parent_id is None else []
     path = [generation.view, *tree.above(generation.view)]
     return path[::-1] if path[-1].id == root.id else [root, *path[::-1]]
 

@@ -64,6 +64,10 @@ class SpanTree:
             yield current
             waiting += self.children.get(current.id, ())
 
+    def top_of(self, view: SpanView) -> SpanView:
+        """Return the topmost span above `view`, or itself."""
+        return next(reversed([view, *self.above(view)]))
+
     def depth(self, view: SpanView) -> int:
         """Return how many ancestors `view` has."""
         return sum(1 for _ in self.above(view))
