@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from citespan.evaluators.judges.lexical.entities import Entity
 from citespan.evaluators.judges.lexical.windows import ClaimReading, PassageReading, Search, Window
 from citespan.evaluators.judges.lexical.words import Text
 
@@ -34,6 +35,14 @@ class Aligned:
 
     here: dict[int, int]
     """The same, the other way round."""
+
+    names: list[Entity] = field(default_factory=list[Entity])
+    """The names in the claim."""
+
+    @property
+    def name_words(self) -> set[int]:
+        """Indexes of the claim's words that are part of a name."""
+        return {index for name in self.names for index in range(name.first, name.last)}
 
     @property
     def claim_text(self) -> Text:
@@ -79,4 +88,4 @@ def align(found: Search, window: Window) -> Aligned:
         there[index] = position
         here[position] = index
         reached = position
-    return Aligned(found.claim, passage, window, first, last, there, here)
+    return Aligned(found.claim, passage, window, first, last, there, here, found.claim.names)

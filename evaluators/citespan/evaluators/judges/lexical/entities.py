@@ -1,57 +1,16 @@
-"""Read the names in a text, and who does what to whom."""
+"""Read the names in a text: runs of capitalised words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citespan.evaluators.judges.lexical.words import MONTHS, Text
+from citespan.evaluators.judges.lexical.lexicon import read_word_set
+from citespan.evaluators.judges.lexical.words import Text
 
-__all__ = ["Entity", "is_found", "read_entities"]
+__all__ = ["Entity", "is_abbreviated", "read_entities"]
 
-_DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_NEVER_NAMES = frozenset(
-    [
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "the",
-        "a",
-        "an",
-        "this",
-        "that",
-        "these",
-        "those",
-        "it",
-        "he",
-        "she",
-        "they",
-        "we",
-        "you",
-        "in",
-        "on",
-        "at",
-        "of",
-        "for",
-        "and",
-        "or",
-        "but",
-        "ok",
-        "yes",
-        "no",
-        "oh",
-        "well",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "sir",
-        "prof",
-    ]
-)
-_CONNECTORS = frozenset(["of", "the", "de", "la", "van", "von", "du", "da", "di", "al", "bin", "and"])
+_NOT_NAMES = read_word_set("not_names")
+_CONNECTORS = frozenset(["of", "the", "de", "la", "van", "von", "du", "da", "di", "al", "bin"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +23,45 @@ class Entity:
     last: int
     """Index after its last word."""
 
-    is_at_start: bool
+    opens_sentence: bool
     """Whether it opens a sentence, where any word is capitalised."""
 
 
-def read_entities(read: Text) -> list[Entity]:
-    """Return the names of `read` in order; a capitalised month or weekday is a date, not a name."""
+def read_entities(read: Text, first: int, last: int) -> list[Entity]:
+    """Return the names between two word indexes; a capitalised month or weekday is a date, not a name."""
     found: list[Entity] = []
-    starts = {sentence.first for sentence in read.sentences}
-    index = 0
-    while index < len(read.words):
-        if not _is_capitalised(read, index) or (index in starts and not read.keys[index]):
+    index = first
+    while index < last:
+        opens = _opens_sentence(read, index)
+        if not _is_capitalised(read, index) or not read.keys[index]:
             index += 1
             continue
-        last = index + 1
-        while last < len(read.words) and last not in starts and read.gap(last - 1) in (" ", "-", ". ", " & "):
-            if _is_capitalised(read, last):
-                last += 1
-            elif read.words[last] in _CONNECTORS and _joins(read, last):
-                last += 2
+        end = index + 1
+        while end < last and read.gap(end - 1) in (" ", "-", ". ", " & ") and not _opens_sentence(read, end):
+            if _is_capitalised(read, end):
+                end += 1
+            elif _joins(read, end, last):
+                end += 2
             else:
                 break
-        found.append(Entity(index, last, index in starts))
-        index = last
+        found.append(Entity(index, end, opens))
+        index = end
     return found
 
 
-def _joins(read: Text, index: int) -> bool:
+def _opens_sentence(read: Text, index: int) -> bool:
+    if index == 0:
+        return True
+    gap = read.gap(index - 1)
+    if not any(mark in gap for mark in ".!?:\n*•"):
+        return False
+    return not (gap == ". " and len(read.words[index - 1]) <= 2)
+
+
+def _joins(read: Text, index: int, last: int) -> bool:
     return (
-        index + 1 < len(read.words)
-        and read.words[index] != "and"
+        read.words[index] in _CONNECTORS
+        and index + 1 < last
         and read.gap(index - 1) == " "
         and read.gap(index) == " "
         and _is_capitalised(read, index + 1)
@@ -101,22 +69,20 @@ def _joins(read: Text, index: int) -> bool:
 
 
 def _is_capitalised(read: Text, index: int) -> bool:
-    word = read.words[index]
-    if word in _NEVER_NAMES or word in MONTHS or word in _DAYS:
-        return False
-    written = read.shown(index)
-    return written[0].isupper() or any(letter.isupper() for letter in written[1:])
+    return read.words[index] not in _NOT_NAMES and any(letter.isupper() for letter in read.shown(index))
 
 
-def is_found(read: Text, entity: Entity, keys: Sequence[str], found: Sequence[bool]) -> bool:
-    """Return whether the passages name the entity: any of its content words, the last name above all.
+def is_abbreviated(read: Text, name: Entity, short: str | None = None) -> bool:
+    """Return whether `read` spells out a name written as capitals: "Marburg Virus Disease" for "MVD".
 
     Args:
-        read: The claim.
-        entity: A name in it.
-        keys: The claim's distinct keys.
-        found: Whether each of them is in the passages.
+        read: The text to look in.
+        name: A name, of `read` itself unless `short` is given.
+        short: The name as written, where it stands in another text.
     """
-    number = {key: n for n, key in enumerate(keys)}
-    words = [read.keys[index] for index in range(entity.first, entity.last) if read.keys[index]]
-    return not words or any(found[number[key]] for key in words)
+    written = read.quote(name.first, name.last) if short is None else short
+    letters = written.replace(".", "").lower()
+    if not (2 <= len(letters) <= 6 and written.isupper()):
+        return False
+    initials = "".join(word[0] for word, key in zip(read.words, read.keys, strict=True) if key)
+    return letters in initials

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from citespan.evaluators.judges.lexical.words import Text, stem_of
 
@@ -439,10 +439,19 @@ def _keyed(read: Text, quantity: Quantity) -> Quantity:
     return quantity
 
 
+def _is_second_year(read: Text, low: Quantity, high: Quantity) -> bool:
+    """Return whether `high` is the "18" of "2017-18"."""
+    short = len(read.words[high.first]) == 2 and read.words[high.first].isdigit()
+    return short and low.last == high.first and read.gap(low.last - 1) in ("-", "–", "/")
+
+
 def _ranges_share_units(read: Text, found: list[Quantity]) -> list[Quantity]:
     """Give the first number of "3-7 days" or "3 to 7 days" the unit of the second."""
     for n in range(len(found) - 1):
         low, high = found[n], found[n + 1]
+        if low.kind == "year" and _is_second_year(read, low, high):
+            found[n + 1] = replace(high, last=high.first + 1, kind="year", unit="", factor=1.0, qualifier="")
+            continue
         joined = low.last == high.first and read.gap(low.last - 1).strip() in ("-", "–", "—")
         spoken = low.last + 1 == high.first and read.words[low.last] in ("to", "and", "or")
         if (
@@ -450,15 +459,7 @@ def _ranges_share_units(read: Text, found: list[Quantity]) -> list[Quantity]:
             and low.kind in ("count", "year")
             and high.kind not in ("count", "year", "ordinal", "code")
         ):
-            found[n] = Quantity(
-                low.first,
-                low.last,
-                low.value,
-                low.written,
-                high.kind,
-                high.unit,
-                high.factor,
-                high.qualifier,
-                low.bound,
+            found[n] = replace(
+                low, kind=high.kind, unit=high.unit, factor=high.factor, qualifier=high.qualifier
             )
     return found

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from dataclasses import dataclass
 
 from citespan.evaluators.judges.lexical.lexicon import read_lexicon
 from citespan.evaluators.judges.lexical.words import Text, stem_of
 
 __all__ = [
     "COST_POLES",
+    "FUNCTION_OPPOSITES",
     "OPPOSITES",
+    "CostPole",
     "cost_pole",
-    "denies",
+    "denials",
     "is_negator",
     "negation_scopes",
     "negative_forms",
@@ -84,6 +86,14 @@ _DENYING = frozenset(
 
 _RESTRICTING = frozenset(["few", "little", "only", "than", "rather"])
 
+_UNSTATED = frozenset(["if", "whether", "why", "unless", "until"])
+
+_SPEAKER = frozenset(["i", "i'm", "i've"])
+_PRONOUNS = frozenset(["it", "its", "it's", "he", "she", "they", "we", "i", "the", "this", "that", "there"])
+_TELLING = frozenset(
+    stem_of(word) for word in ("mention", "specify", "state", "clear", "sure", "provide", "heard")
+)
+
 _NOT_A_NEGATION = frozenset(
     [
         ("not", "only"),
@@ -121,23 +131,6 @@ _SCOPE_ENDS = frozenset(
 
 _PREFIXES = ("un", "in", "im", "non", "dis", "ir", "il", "mis")
 
-_FUNCTION_OPPOSITES = {
-    "before": ("after",),
-    "after": ("before",),
-    "above": ("below",),
-    "below": ("above",),
-    "under": ("over",),
-    "more": ("less", "fewer"),
-    "less": ("more",),
-    "fewer": ("more",),
-    "most": ("least",),
-    "least": ("most",),
-    "up": ("down",),
-    "down": ("up",),
-    "inside": ("outside",),
-    "outside": ("inside",),
-}
-
 
 def _opposites() -> dict[str, frozenset[str]]:
     related: dict[str, set[str]] = {}
@@ -153,7 +146,22 @@ def _opposites() -> dict[str, frozenset[str]]:
 OPPOSITES = _opposites()
 """The stems that say the opposite of a stem."""
 
-FUNCTION_OPPOSITES = _FUNCTION_OPPOSITES
+FUNCTION_OPPOSITES = {
+    "before": frozenset(["after"]),
+    "after": frozenset(["before"]),
+    "above": frozenset(["below"]),
+    "below": frozenset(["above"]),
+    "under": frozenset(["over"]),
+    "more": frozenset(["less", "fewer"]),
+    "less": frozenset(["more"]),
+    "fewer": frozenset(["more"]),
+    "most": frozenset(["least"]),
+    "least": frozenset(["most"]),
+    "up": frozenset(["down"]),
+    "down": frozenset(["up"]),
+    "inside": frozenset(["outside"]),
+    "outside": frozenset(["inside"]),
+}
 """The same for words of grammar, by the word itself."""
 
 COST_POLES = {
@@ -173,16 +181,23 @@ COST_POLES = {
 """How a text says that something is to be had for nothing, or for money."""
 
 
-def cost_pole(text: str) -> tuple[str, re.Match[str]] | None:
-    """Return `free` or `paid` with the words that say so, or `None` if `text` says neither or both."""
+@dataclass(frozen=True, slots=True)
+class CostPole:
+    """Whether something is to be had for nothing or for money, in the text's own words."""
+
+    name: str
+    """`free` or `paid`."""
+
+    said: str
+    """The words that say so."""
+
+
+def cost_pole(text: str) -> CostPole | None:
+    """Return the cost that `text` states, or `None` if it states neither or both."""
     lowered = text.lower()
-    free = COST_POLES["free"].search(lowered)
-    paid = COST_POLES["paid"].search(lowered)
-    if free is not None and paid is None:
-        return "free", free
-    if paid is not None and free is None:
-        return "paid", paid
-    return None
+    found = {name: pattern.search(lowered) for name, pattern in COST_POLES.items()}
+    stated = [CostPole(name, text[match.start() : match.end()]) for name, match in found.items() if match]
+    return stated[0] if len(stated) == 1 else None
 
 
 def is_negator(read: Text, index: int) -> bool:
@@ -195,43 +210,52 @@ def is_negator(read: Text, index: int) -> bool:
 
 
 def negation_scopes(read: Text, first: int, last: int) -> dict[int, list[int]]:
-    """Return every negator between two word indexes with the content words it reaches."""
+    """Return every negator between two word indexes with the content words it reaches.
+
+    Left out is what negates nothing that is stated: a "No," that opens an answer, a "not" in a condition or
+    question ("if not", "why ... not"), what the speaker says of themselves ("I do not know"), and what is only
+    said not to be told ("is not mentioned").
+    """
     scopes: dict[int, list[int]] = {}
     for index in range(first, last):
         word = read.words[index]
-        if (word in _NEGATORS or word.endswith(("n't", "n’t"))) and is_negator(read, index):
-            scopes[index] = _scope(read, index, last)
+        if not (word in _NEGATORS or word.endswith(("n't", "n’t"))) or not is_negator(read, index):
+            continue
+        if _opens_answer(read, index) or not _UNSTATED.isdisjoint(read.words[max(index - 5, first) : index]):
+            continue
+        if not _SPEAKER.isdisjoint(read.words[max(index - 2, first) : index]):
+            continue
+        reached = _scope(read, index, last)
+        if not reached or read.keys[reached[0]] not in _TELLING:
+            scopes[index] = reached
     return scopes
+
+
+def _opens_answer(read: Text, index: int) -> bool:
+    following = read.words[index + 1] if index + 1 < len(read.words) else ""
+    return read.words[index] == "no" and (read.gap(index).startswith(",") or following in _PRONOUNS)
 
 
 def _scope(read: Text, negator: int, last: int) -> list[int]:
     reached: list[int] = []
     for index in range(negator + 1, min(negator + 1 + _SCOPE, last)):
-        if _CLAUSE_BREAK.search(read.gap(index - 1)) and reached:
-            break
-        if read.words[index] in _SCOPE_ENDS and reached:
+        word = read.words[index]
+        if reached and (
+            word in _SCOPE_ENDS or word in _NEGATORS or _CLAUSE_BREAK.search(read.gap(index - 1))
+        ):
             break
         if read.keys[index]:
             reached.append(index)
     return reached
 
 
-def denies(read: Text, first: int, last: int, *, shared: Container[int] = ()) -> bool:
-    """Return whether any word between two indexes negates or denies, in whatever way.
-
-    Args:
-        read: The text.
-        first: First word.
-        last: Word after the last.
-        shared: Words that the other text has too: a "failure" in both is what they speak of, no denial.
-    """
-    for index in range(first, last):
-        word = read.words[index]
-        if word in _NEGATORS or word.endswith(("n't", "n’t")):
-            return True
-        if (read.keys[index] in _DENYING or word in _RESTRICTING) and index not in shared:
-            return True
-    return False
+def denials(read: Text, first: int, last: int) -> list[int]:
+    """Return the words between two indexes that deny without a "not": `fails`, `lacks`, `prevents`."""
+    return [
+        index
+        for index in range(first, last)
+        if read.keys[index] in _DENYING or read.words[index] in _RESTRICTING
+    ]
 
 
 def negative_forms(word: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ __all__ = ["SYNONYMS"]
 
 def _by_stem() -> dict[str, tuple[str, ...]]:
     related: dict[str, dict[str, None]] = {}
-    for words in read_lexicon("synonyms"):
+    for words in read_lexicon("synonyms") + read_lexicon("places"):
         stems = list(dict.fromkeys(stem_of(word) for word in words))
         for stem in stems:
             related.setdefault(stem, {}).update(dict.fromkeys(other for other in stems if other != stem))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from citespan.evaluators.judges.lexical.entities import Entity, read_entities
+from citespan.evaluators.judges.lexical.lexicon import read_word_set
 from citespan.evaluators.judges.lexical.quantities import Quantity, read_quantities
 from citespan.evaluators.judges.lexical.synonyms import SYNONYMS
 from citespan.evaluators.judges.lexical.words import Text, read_words
@@ -13,6 +15,14 @@ __all__ = ["ClaimReading", "PassageReading", "Search", "Window", "read_claim", "
 
 _PREFIX = 5
 """Letters of a stem that make two words of one family likely (`configur`, `configuration`)."""
+
+_LONGEST_FRAGMENT = 5
+"""Content words of the longest claim that may be a fragment."""
+
+_AUXILIARIES = read_word_set("auxiliaries")
+
+_MOST_SINGLES = 10
+"""Single sentences kept, at most."""
 
 _LONGEST_WINDOW = 3
 """Sentences in the longest window."""
@@ -57,6 +67,16 @@ class ClaimReading:
     total: float
     """Sum of the weights."""
 
+    names: list[Entity]
+    """Its names."""
+
+    own_words: int
+    """How many of its words are its own; a fragment is completed by its question's words, which follow."""
+
+    def weight_of(self, key: str) -> float:
+        """Return how much one of the claim's keys counts."""
+        return self.weights[self.keys.index(key)]
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -93,6 +113,9 @@ class Search:
 
     hits: list[dict[int, int]]
     """Per passage: word index to the index of the claim's key found there; loose ones are `-1 - index`."""
+
+    masks: list[dict[int, tuple[int, int]]]
+    """Per passage: sentence to the bit masks of the keys in it, found as they are and found in any way."""
 
     best: list[Window | None]
     """The best window of one, two and three sentences; `None` where no word is found."""
@@ -132,32 +155,50 @@ def read_passage(text: str) -> PassageReading:
     return PassageReading(read, quantities, index, families, sentence_of)
 
 
-def read_claim(text: str, rarity: Mapping[str, float], *, rarest: float) -> ClaimReading:
+def read_claim(
+    text: str, rarity: Mapping[str, float], *, rarest: float, question: str | None = None
+) -> ClaimReading:
     """Return a claim read, each content word weighted by its rarity.
 
     Args:
         text: The claim.
         rarity: Weights of the common keys.
         rarest: Weight of every other key.
+        question: The run's question; an answer that is only a name or a figure is read together with it.
     """
     read = read_words(text)
-    quantities = read_quantities(read)
+    own_words = len(read.words)
+    if question and _is_fragment(read):
+        read = read_words(f"{text}\n{question}")
+    quantities = [quantity for quantity in read_quantities(read) if quantity.first < own_words]
     keys = list(dict.fromkeys(key for key in read.keys if key))
     weights = [rarity.get(key, rarest) for key in keys]
-    return ClaimReading(read, quantities, keys, weights, sum(weights))
+    names = read_entities(read, 0, own_words)
+    return ClaimReading(read, quantities, keys, weights, sum(weights), names, own_words)
+
+
+def _is_fragment(read: Text) -> bool:
+    """Return whether a claim is only a name or a figure, which says nothing without its question."""
+    content = [index for index, key in enumerate(read.keys) if key]
+    return (
+        0 < len(content) <= _LONGEST_FRAGMENT
+        and _AUXILIARIES.isdisjoint(read.words)
+        and all(read.keys[index][0] == "#" or read.shown(index)[0].isupper() for index in content)
+    )
 
 
 def search(claim: ClaimReading, passages: Sequence[PassageReading]) -> Search:
     """Return where `passages` speak of `claim`."""
-    found = Search(claim, list(passages), [], [None] * _LONGEST_WINDOW, [])
+    found = Search(claim, list(passages), [], [], [None] * _LONGEST_WINDOW, [])
     singles: list[Window] = []
     for number, passage in enumerate(passages):
         hits = _hits(claim, passage)
         found.hits.append(hits)
         masks = _sentence_masks(passage, hits)
+        found.masks.append(masks)
         singles.extend(_windows(found, number, masks))
     singles.sort(key=lambda window: -window.coverage)
-    found.singles = singles[:10]
+    found.singles = singles[:_MOST_SINGLES]
     return found
 
 

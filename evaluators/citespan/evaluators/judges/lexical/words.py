@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 import snowballstemmer  # type: ignore[import-untyped]  # it ships no types
 
-from citespan.evaluators.judges.lexical.lexicon import read_lexicon
+from citespan.evaluators.judges.lexical.lexicon import read_lexicon, read_word_set
 
-__all__ = ["MONTHS", "STOP_WORDS", "Sentence", "Text", "key_of", "read_words", "stem_of"]
+__all__ = ["STOP_WORDS", "Sentence", "Text", "key_of", "read_words", "stem_of"]
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*[^\W\d_]*|[^\W\d_][^\W_]*(?:(?<=\d)\.\d+)*(?:['’][^\W\d_]+)?")
 """A number with what is glued to it (`1,200`, `100km`, `19th`), or a word, with an inner apostrophe."""
 
 _SENTENCE_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)|[。！？]|\s*\n\s*")
-_ABBREVIATIONS = frozenset(word for line in read_lexicon("abbreviations") for word in line)
+_ABBREVIATIONS = read_word_set("abbreviations")
 _LONGEST_SENTENCE = 90
 """Words after which a stretch without punctuation is cut, so that a page of menus is not one sentence."""
 
-MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-"""English month names in order."""
-
-STOP_WORDS = frozenset(word for line in read_lexicon("stop_words") for word in line)
+STOP_WORDS = read_word_set("stop_words")
 """Words that carry grammar, not content; signs and strength are read from them elsewhere."""
 
 _IRREGULAR = {form: root for root, *forms in read_lexicon("irregular") for form in forms}
@@ -120,6 +105,8 @@ def key_of(word: str) -> str:
     if key is not None:
         return key
     bare = word.replace("’", "'")
+    if not bare.isascii():
+        bare = _without_accents(bare)
     if bare in STOP_WORDS:
         key = ""
     elif bare[0].isdigit():
@@ -136,6 +123,13 @@ def key_of(word: str) -> str:
         _keys.clear()
     _keys[word] = key
     return key
+
+
+def _without_accents(word: str) -> str:
+    """Return a word with Latin letters freed of their accents; other scripts are left as they are."""
+    letters = [letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter)]
+    bare = "".join(letters)
+    return bare if bare.isascii() and bare else word
 
 
 def read_words(text: str) -> Text:

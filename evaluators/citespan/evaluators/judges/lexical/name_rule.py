@@ -1,0 +1,188 @@
+"""The rule `entity`: every name of a claim must be in the passage, and in the same part."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+from citespan.evaluators.judges.lexical.alignment import Aligned
+from citespan.evaluators.judges.lexical.entities import Entity, is_abbreviated
+from citespan.evaluators.judges.lexical.finding import Finding
+from citespan.evaluators.judges.lexical.windows import Search
+from citespan.evaluators.judges.lexical.words import Text, stem_of
+
+__all__ = ["find_names", "place_names"]
+
+_ROUND = 7
+"""Words to each side of a name that say what the claim says of it."""
+
+_RARE = 4.5
+"""Weight from which a lone capitalised word is a name, not a common word in a title."""
+
+_BESIDE = 3
+"""Words between a name and its predicate, at most, where two names are compared."""
+
+_LOOSE = frozenset(["and", "or", "is", "are", "was", "were", "of", "in", "from"])
+
+_SYMMETRIC = frozenset(
+    stem_of(word) for word in ("marry", "meet", "play", "face", "border", "share", "join", "merge")
+)
+"""Predicates that say the same with their two names exchanged."""
+
+
+def find_names(aligned: Aligned, found: Search, context: Container[str] = frozenset()) -> Iterator[Finding]:
+    """Yield the first name that the passage lacks, has elsewhere, or has in another part.
+
+    Args:
+        aligned: The claim beside a window.
+        found: The search that the window came from.
+        context: Keys of the question: a name that the asker brought in need not be in the passage.
+    """
+    names = aligned.names
+    for name in names:
+        finding = _judge_name(aligned, found, name, context)
+        if finding is not None:
+            yield finding
+            return
+    swapped = _exchanged(aligned, names)
+    if swapped is not None:
+        yield swapped
+
+
+def _judge_name(aligned: Aligned, found: Search, name: Entity, context: Container[str]) -> Finding | None:
+    read = aligned.claim_text
+    words = [index for index in range(name.first, name.last) if read.keys[index]]
+    if not words or any(read.keys[index] in context for index in words):
+        return None
+    if len(words) == 1 and _is_common(aligned, name, words[0]):
+        return None
+    shown = read.quote(name.first, name.last)
+    numbers = {key: number for number, key in enumerate(aligned.claim.keys)}
+    known = [bool(found.loose >> numbers[read.keys[index]] & 1) for index in words]
+    if not known[-1] and 2 * sum(known) <= len(known):
+        if is_abbreviated(read, name) or any(is_abbreviated(p.text, name, shown) for p in found.passages):
+            return None
+        return Finding("entity", f'The claim names "{shown}"; the passage does not.')
+    if any(known) and _is_misplaced(found, name):
+        return Finding("entity", f'The passage names "{shown}", but not where it speaks of this.')
+    return None
+
+
+def _is_common(aligned: Aligned, name: Entity, index: int) -> bool:
+    """Return whether a lone capitalised word is a common word, or opens a sentence where any word is capitalised."""
+    if aligned.claim.weight_of(aligned.claim_text.keys[index]) < _RARE:
+        return True
+    return name.opens_sentence and not _is_name_there(aligned, aligned.claim_text.words[index])
+
+
+def place_names(aligned: Aligned, found: Search) -> list[str]:
+    """Return where each name of the claim is: `bound` to its neighbours, `far` from them, `away` or `absent`."""
+    read, there, keys_there = aligned.claim_text, aligned.there, aligned.passage_text.keys
+    numbers = {key: number for number, key in enumerate(aligned.claim.keys)}
+    places: list[str] = []
+    for name in aligned.names:
+        words = [index for index in range(name.first, name.last) if read.keys[index]]
+        if not words or (name.opens_sentence and len(words) == 1 and name.first):
+            continue
+        if not any(found.loose >> numbers[read.keys[index]] & 1 for index in words):
+            places.append("absent")
+        elif not any(index in there for index in words):
+            places.append("away")
+        else:
+            keys = {read.keys[index] for index in words} | {keys_there[there[i]] for i in words if i in there}
+            at = [index for index in range(aligned.first, aligned.last) if keys_there[index] in keys]
+            round_it = range(max(name.first - _BESIDE * 2, 0), min(name.last + _BESIDE * 2, len(read.words)))
+            beside = [there[i] for i in round_it if i in there and not name.first <= i < name.last]
+            near = any(abs(one - other) <= 2 * _BESIDE for one in at for other in beside)
+            places.append("bound" if near else "far")
+    return places
+
+
+def _is_misplaced(found: Search, name: Entity) -> bool:
+    """Return whether the passages speak of what stands round a name, but not with that name.
+
+    A name that opens a passage or comes up again and again is what the passage is about, so that its
+    sentences need not repeat it.
+    """
+    read = found.claim.text
+    numbers = {key: number for number, key in enumerate(found.claim.keys)}
+    named = _mask(read, numbers, range(name.first, name.last))
+    first, last = max(name.first - _ROUND, 0), min(name.last + _ROUND, len(read.words))
+    beside = _mask(read, numbers, range(first, last)) & ~named
+    most = most_named = 0.0
+    places: list[int] = []
+    for masks in found.masks:
+        for sentence, (_, loose) in masks.items():
+            share = found.coverage(loose & beside, loose & beside)
+            most = max(most, share)
+            if loose & named:
+                most_named = max(most_named, share)
+                places.append(sentence)
+    is_topic = bool(places) and (min(places) == 0 or len(places) >= 3)
+    return bool(places) and not is_topic and most_named < most / 2
+
+
+def _mask(read: Text, numbers: Mapping[str, int], indexes: Iterable[int]) -> int:
+    mask = 0
+    for index in indexes:
+        if read.keys[index]:
+            mask |= 1 << numbers[read.keys[index]]
+    return mask
+
+
+def _is_name_there(aligned: Aligned, word: str) -> bool:
+    """Return whether the passage writes `word` with a capital inside a sentence."""
+    passage = aligned.passage
+    text = passage.text
+    starts = {sentence.first for sentence in text.sentences}
+    places = passage.index.get(stem_of(word), ())
+    return any(place not in starts and text.shown(place)[0].isupper() for place in places[:20])
+
+
+def _exchanged(aligned: Aligned, names: Sequence[Entity]) -> Finding | None:
+    """Return that two names have changed their parts in what the same predicate says."""
+    claim, passage = aligned.claim_text, aligned.passage_text
+    for one, other in itertools.pairwise(names):
+        a, b = _place(aligned, one), _place(aligned, other)
+        if a is None or b is None or _is_loose(claim, one, other):
+            continue
+        low, high = min(a, b), max(a, b)
+        between = [
+            index
+            for index in range(one.last, other.first)
+            if index in aligned.there
+            and low < aligned.there[index] < high
+            and claim.keys[index] not in _SYMMETRIC
+            and claim.keys[index][:1] != "#"
+            and max(index - one.last, other.first - index) <= _BESIDE
+            and max(aligned.there[index] - low, high - aligned.there[index]) <= 2 * _BESIDE
+        ]
+        if not between:
+            continue
+        is_turned = b < a
+        is_passive_here = _is_passive(claim, between, one.last, other.first)
+        is_passive_there = _is_passive(passage, [aligned.there[index] for index in between], low, high)
+        if is_turned == (is_passive_here != is_passive_there):
+            continue
+        shown = claim.quote(one.first, one.last), claim.quote(other.first, other.last)
+        return Finding(
+            "entity",
+            f'The passage has "{shown[0]}" and "{shown[1]}" the other way round about "{claim.shown(between[0])}".',
+            is_clash=True,
+        )
+    return None
+
+
+def _is_loose(read: Text, one: Entity, other: Entity) -> bool:
+    """Return whether the order of two names says nothing: in a list, or where one only is something to the other."""
+    between = read.words[one.last : other.first]
+    return not _LOOSE.isdisjoint(between) and "by" not in between
+
+
+def _place(aligned: Aligned, name: Entity) -> int | None:
+    return next((aligned.there[i] for i in range(name.first, name.last) if i in aligned.there), None)
+
+
+def _is_passive(read: Text, predicates: Sequence[int], first: int, last: int) -> bool:
+    """Return whether one of the predicates puts the doer second, as in "was acquired by"."""
+    return any("by" in read.words[index + 1 : min(index + 3, last)] for index in predicates if first <= index)

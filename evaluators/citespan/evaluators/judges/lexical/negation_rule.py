@@ -1,0 +1,143 @@
+"""The rules `negation` and `antonym`: claim and passage must say it with the same sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from citespan.evaluators.judges.lexical.alignment import Aligned
+from citespan.evaluators.judges.lexical.finding import Finding
+from citespan.evaluators.judges.lexical.signs import (
+    FUNCTION_OPPOSITES,
+    OPPOSITES,
+    cost_pole,
+    denials,
+    negation_scopes,
+    negative_forms,
+)
+from citespan.evaluators.judges.lexical.words import Text, stem_of
+
+__all__ = ["find_negations", "find_opposites"]
+
+_EARSHOT = 8
+"""Words within which an opposite in the passage belongs to a word that both have."""
+
+
+def find_negations(aligned: Aligned) -> Iterator[Finding]:
+    """Yield the first negation that only one side has."""
+    claim, passage = aligned.claim_text, aligned.passage_text
+    ours = negation_scopes(claim, 0, aligned.claim.own_words)
+    theirs = negation_scopes(passage, aligned.first, aligned.last)
+    for negator, reached in ours.items():
+        if _is_denied_there(aligned, reached, theirs):
+            continue
+        met = [index for index in reached if index in aligned.there]
+        if met:
+            said = f'The claim says "{claim.quote(negator, met[0] + 1)}"; the passage says it without the negation.'
+        else:
+            said = f'The claim says "{claim.shown(negator)}"; nothing in the passage denies it so.'
+        yield Finding(
+            "negation",
+            said,
+            is_clash=bool(met) and met[0] in reached[:2],
+            place=aligned.there[met[0]] if met else None,
+        )
+        return
+    for negator, reached in theirs.items():
+        if not reached or reached[0] not in aligned.here:
+            continue
+        met = [aligned.here[index] for index in reached[:3] if index in aligned.here]
+        if _is_denied_here(aligned, met, ours):
+            continue
+        said = passage.quote(negator, reached[0] + 1)
+        yield Finding(
+            "negation",
+            f'The passage says "{said}"; the claim says it without the negation.',
+            is_clash=True,
+            place=negator,
+        )
+        return
+
+
+def _is_denied_there(aligned: Aligned, reached: Sequence[int], theirs: dict[int, list[int]]) -> bool:
+    """Return whether the passage, too, denies what a negator of the claim reaches."""
+    passage = aligned.passage_text
+    places = [aligned.there[index] for index in reached if index in aligned.there]
+    if any(place in scope for place in places for scope in theirs.values()):
+        return True
+    if not places and theirs:
+        return True
+    if any(_is_near_denial(passage, place, aligned.first, aligned.last, aligned.here) for place in places):
+        return True
+    contrary = {
+        stem_of(form) for index in reached for form in negative_forms(aligned.claim_text.words[index])
+    }
+    contrary |= {other for index in reached for other in OPPOSITES.get(aligned.claim_text.keys[index], ())}
+    return any(passage.keys[index] in contrary for index in range(aligned.first, aligned.last))
+
+
+def _is_denied_here(aligned: Aligned, places: Sequence[int], ours: dict[int, list[int]]) -> bool:
+    claim = aligned.claim_text
+    if any(place in scope for place in places for scope in ours.values()):
+        return True
+    if any(_is_near_denial(claim, place, 0, len(claim.words), aligned.there) for place in places):
+        return True
+    contrary = {stem_of(form) for place in places for form in negative_forms(claim.words[place])}
+    contrary |= {other for place in places for other in OPPOSITES.get(claim.keys[place], ())}
+    return any(key in contrary for key in claim.keys)
+
+
+def _is_near_denial(read: Text, place: int, first: int, last: int, shared: dict[int, int]) -> bool:
+    return any(index not in shared for index in denials(read, max(place - 6, first), min(place + 4, last)))
+
+
+def find_opposites(aligned: Aligned) -> Iterator[Finding]:
+    """Yield the first pair of opposite words that stand among the same words."""
+    costs = _opposite_costs(aligned)
+    if costs is not None:
+        yield costs
+        return
+    claim, passage = aligned.claim_text, aligned.passage_text
+    keys_there = {passage.keys[index]: index for index in range(aligned.first, aligned.last)}
+    words_there = {passage.words[index]: index for index in range(aligned.first, aligned.last)}
+    for index, key in enumerate(claim.keys[: aligned.claim.own_words]):
+        if key:
+            if key in keys_there:
+                continue
+            opposites, places, here = OPPOSITES.get(key, frozenset()), keys_there, claim.keys
+        else:
+            word = claim.words[index]
+            if word in words_there:
+                continue
+            opposites, places, here = FUNCTION_OPPOSITES.get(word, frozenset()), words_there, claim.words
+        rival = next((places[other] for other in opposites if other in places and other not in here), None)
+        if rival is None or not _share_neighbours(aligned, index, rival):
+            continue
+        if _is_negated(claim, index) != _is_negated(passage, rival):
+            continue
+        said, claimed = passage.shown(rival), claim.shown(index)
+        yield Finding(
+            "antonym", f'The passage says "{said}"; the claim says "{claimed}".', is_clash=True, place=rival
+        )
+        return
+
+
+def _opposite_costs(aligned: Aligned) -> Finding | None:
+    ours, theirs = cost_pole(aligned.claim_text.text), cost_pole(aligned.quote)
+    if ours is None or theirs is None or ours.name == theirs.name or not aligned.there:
+        return None
+    return Finding(
+        "antonym", f'The passage says "{theirs.said}"; the claim says "{ours.said}".', is_clash=True
+    )
+
+
+def _is_negated(read: Text, index: int) -> bool:
+    return bool(negation_scopes(read, max(index - 4, 0), index + 1))
+
+
+def _share_neighbours(aligned: Aligned, index: int, rival: int) -> bool:
+    """Return whether a word near the claim's word stands near its opposite in the passage."""
+    return any(
+        abs(aligned.there[near] - rival) <= _EARSHOT
+        for near in range(index - 5, index + 6)
+        if near in aligned.there
+    )
