@@ -66,6 +66,9 @@ def infer_run(trace: Trace, rules: ReadingRules | None = None) -> Run:
     named = rules.find_passages(tree)
     before = _before(answer, retrievals)
     found = _passages(tree, answer, named or union_documents(before), before, ids)
+    if rules.passages:
+        note = "passages_from_rules" if named else "passages_rule_found_nothing"
+        found = replace(found, reasons=(note, *found.reasons))
     question = _question(tree, root, answer, retrievals, found, rules)
     judged = state_of(
         answer,

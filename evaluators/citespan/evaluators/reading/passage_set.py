@@ -18,7 +18,10 @@ from citespan.tracer.citations import Citation
 from citespan.tracer.passages import Passage
 from citespan.tracer.text import clean_text
 
-__all__ = ["Evidence", "PassageSet", "make_passages", "names_of"]
+__all__ = ["RULE_LABEL", "Evidence", "PassageSet", "make_passages", "names_of"]
+
+RULE_LABEL = "citespan.label"
+"""Key of a document's metadata under which reading rules keep the label that the app recorded."""
 
 _FILE_KEYS = (
     "source",
@@ -193,7 +196,7 @@ def _passage(passage_id: str, text: str | None, label: str | None, document: Doc
     return Passage(
         id=clean_text(passage_id),
         text=None if text is None or is_masked else clean_text(text),
-        label=None if label is None else clean_text(label),
+        label=clean_text(label) if label is not None else _first(metadata, (RULE_LABEL,)),
         title=_first(metadata, _TITLE_KEYS),
         url=next((url for key in _URL_KEYS if (url := _first(metadata, (key,))) and "://" in url[:24]), None),
         score=None if document is None else document.score,

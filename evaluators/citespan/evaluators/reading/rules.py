@@ -37,6 +37,7 @@ from citespan.evaluators.errors import UsageError
 from citespan.evaluators.reading.document_values import find_documents
 from citespan.evaluators.reading.documents import Document
 from citespan.evaluators.reading.normalise import SpanView
+from citespan.evaluators.reading.passage_set import RULE_LABEL
 from citespan.evaluators.reading.tree import SpanTree
 from citespan.evaluators.reading.values import fields, is_hidden, items, parse_json
 
@@ -134,7 +135,7 @@ class ReadingRules(BaseModel):
         return next(iter(_texts(self.question, tree)), None)
 
     def find_passages(self, tree: SpanTree) -> tuple[Document, ...]:
-        """Return the passages that the rules name; one with a label has it as `label` in its metadata."""
+        """Return the passages that the rules name; one with a label has it as `RULE_LABEL` in its metadata."""
         found = [(view.span.start_ns, rule, view) for rule in self.passages for view in rule.views(tree)]
         ordered = sorted(found, key=lambda place: place[0])
         return tuple(document for _, rule, view in ordered for document in _documents(rule, view))
@@ -191,7 +192,7 @@ def _documents(rule: PassagesRule, view: SpanView) -> list[Document]:
     for entry in items(value) or [value]:
         text = _at_path(entry, rule.text)
         if isinstance(text, str):
-            named = {"label": rule.label, "title": rule.title, "url": rule.url}
+            named = {RULE_LABEL: rule.label, "title": rule.title, "url": rule.url}
             extra = {
                 name: str(v)
                 for name, path in named.items()
