@@ -72,7 +72,8 @@ class Recorder:
 
     client: PhoenixClient
     name: str
-    trace_ids: list[str] = field(default_factory=list)
+    last_span_ids: dict[str, str] = field(default_factory=dict)
+    """By trace id, the span that arrives last: the run's own ends after everything under it."""
 
     def ask(self, question: str | None, answer: str | None, passages: Sequence[Passage]) -> str:
         """Record one run and return its trace id."""
@@ -80,10 +81,17 @@ class Recorder:
             recorded.retrieved(passages)
             if answer is not None:
                 recorded.answer(answer)
-        trace_id = recorded.trace_id
-        assert trace_id is not None
-        self.trace_ids.append(trace_id)
+        return self.expect(recorded.trace_id, recorded.span_id)
+
+    def expect(self, trace_id: str, last_span_id: str) -> str:
+        """Wait for this trace too, up to the span that is stored last, and return its id."""
+        self.last_span_ids[trace_id] = last_span_id
         return trace_id
+
+    @property
+    def trace_ids(self) -> list[str]:
+        """The traces recorded, in order."""
+        return list(self.last_span_ids)
 
     def replay(self, given: Run) -> str:
         """Record a run that is given as data."""
@@ -99,8 +107,9 @@ class Recorder:
             project = self.client.project(self.name)
         except NotFound:
             return None
-        stored = {trace_id for batch in self.client.span_ids_by_trace(project) for trace_id in batch}
-        return project if stored >= set(self.trace_ids) else None
+        batches = self.client.span_ids_by_trace(project)
+        stored = {span_id for batch in batches for span_ids in batch.values() for span_id in span_ids}
+        return project if stored >= set(self.last_span_ids.values()) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,15 @@ from citespan.evaluators.annotate import Annotator, EvaluatedTrace
 from citespan.evaluators.evaluate import evaluate
 from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
 from citespan.evaluators.options import EvaluateOptions, Splitting
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.purge import purge
 from citespan.evaluators.phoenix.records import Annotation, Kind, StoredAnnotation, Target
 from citespan.evaluators.phoenix.span_writer import SpanWriter
 from citespan.evaluators.reading.reader import read_runs
 from citespan.evaluators.runs import Run
 from citespan.evaluators.sources.phoenix import PhoenixSource
 from citespan.evaluators.verdicts import Label, Verdict
+from citespan.evaluators.worker import PassSummary, run_pass
 from citespan.tracer import Passage, retrieved, run
 
 if TYPE_CHECKING:
@@ -65,6 +69,26 @@ def test_writing_again_without_the_mark_gives_the_same_rows(bench: Workbench) ->
     again = bench.evaluate()
     assert (again.runs_evaluated, again.claim_spans_written) == (1, 0)
     assert bench.snapshot().content() == before.content()
+
+
+def test_two_passes_at_once_write_what_one_writes(bench: Workbench) -> None:
+    for n in range(20):
+        bench.recorder.ask(f"Question {n}", ANSWER, PASSAGES)
+    project = bench.project
+
+    def evaluate_all(_: int) -> PassSummary:
+        with PhoenixClient(bench.client.connection) as client:
+            source = PhoenixSource(client, project)
+            return run_pass(source, SteadyJudge(Label.SUPPORTED), annotator=Annotator(client, project))
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(evaluate_all, range(2))
+    assert (first.set_aside, second.set_aside) == ({}, {})
+    at_once = bench.snapshot()
+    assert (len(at_once.claim_spans), len(at_once.rows)) == (40, 40 + 20 * 6)
+    purge(bench.client, project)
+    bench.evaluate(judge=SteadyJudge(Label.SUPPORTED))
+    assert bench.snapshot().content() == at_once.content()
 
 
 def test_another_judge_keeps_the_claim_spans_and_replaces_the_verdicts(bench: Workbench) -> None:
@@ -159,7 +183,7 @@ def test_a_root_that_arrives_late_takes_over_the_sum(bench: Workbench) -> None:
     bench.client.add_spans(
         bench.project, [copy("RETRIEVER", "ef" * 8, run_id), copy("CHAIN", run_id, root_id)]
     )
-    bench.recorder.trace_ids.append(late)
+    bench.recorder.expect(late, run_id)
     bench.evaluate()
     assert bench.snapshot().labels("citations")[run_id, "citespan"] == "2/2 supported"
     bench.client.add_spans(bench.project, [copy("CHAIN", root_id, None) | {"attributes": {}}])
@@ -280,8 +304,7 @@ def test_several_runs_of_a_trace_pool_their_counts(bench: Workbench) -> None:
     with run("Both?") as outer:
         retrieved(PASSAGES)
         outer.answer("Support answers within one hour on weekdays [2].")
-        trace_id = outer.trace_id
-    bench.recorder.trace_ids.append(trace_id)
+    trace_id = bench.recorder.expect(outer.trace_id, outer.span_id)
     source = PhoenixSource(bench.client, bench.project, trace_ids=[trace_id])
     (trace,) = source.traces()
     (first,) = read_runs(trace)
@@ -312,7 +335,7 @@ def test_a_trace_deleted_meanwhile_is_not_made_anew(bench: Workbench) -> None:
     evaluations = tuple(evaluate(given) for given in read_runs(trace))
     url = f"{bench.client.connection.base_url}/v1/traces/{trace_id}"
     assert httpx.delete(url).is_success
-    bench.recorder.trace_ids.remove(trace_id)
+    del bench.recorder.last_span_ids[trace_id]
     written = Annotator(bench.client, project).write([EvaluatedTrace(trace_id, evaluations)])
     assert written.set_aside == {trace_id: "trace_deleted"}
     assert bench.spans() == {}

@@ -58,7 +58,7 @@ def test_retrieval_that_found_nothing_is_judged(bench: Workbench) -> None:
 def test_a_run_without_retrieval_is_no_rag(bench: Workbench) -> None:
     with run("How are you?") as recorded:
         recorded.answer("Well, thank you [1].")
-    bench.recorder.trace_ids.append(recorded.trace_id)
+    bench.recorder.expect(recorded.trace_id, recorded.span_id)
     assert _evaluate_one(bench).run.state == "not_rag"
 
 
