@@ -12,7 +12,7 @@ from textwrap import dedent
 
 import pytest
 
-pytestmark = [pytest.mark.install, pytest.mark.xdist_group("install")]
+pytestmark = [pytest.mark.install, pytest.mark.xdist_group("install"), pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,7 +62,7 @@ class Environment:
 
 
 def _run(command: list[str | Path], folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
     if done.returncode:
         pytest.fail(f"{command} exited with {done.returncode}\n{done.stdout}\n{done.stderr}", pytrace=False)
     return done
@@ -93,6 +93,14 @@ def with_evaluators(wheel: Path, new_environment: Callable[[], Environment]) -> 
     """`pip install citespan[evaluators]`."""
     environment = new_environment()
     environment.install(f"citespan[evaluators] @ {wheel.as_uri()}")
+    return environment
+
+
+@pytest.fixture(scope="session")
+def with_example(wheel: Path, new_environment: Callable[[], Environment]) -> Environment:
+    """`pip install citespan[examples]`, but for the Phoenix server: it is large, and the example needs none."""
+    environment = new_environment()
+    environment.install(f"citespan[evaluators] @ {wheel.as_uri()}", "bm25s", "openai")
     return environment
 
 
@@ -152,6 +160,20 @@ def test_the_installed_command_scores_a_run(with_evaluators: Environment, tmp_pa
     assert done.returncode == 0, done.stderr
     (scored,) = json.loads(done.stdout)["runs"]
     assert [claim["label"] for claim in scored["claims"]] == ["supported"]
+
+
+def test_the_example_runs_from_where_the_wheel_puts_it(with_example: Environment, tmp_path: Path) -> None:
+    code = """
+        import os, subprocess, sys
+        from citespan.evaluators.demo import find_example
+        ask = [sys.executable, str(find_example()), "Can gift cards be refunded?"]
+        environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
+        print(find_example().is_relative_to(sys.prefix))
+        print(subprocess.run(ask, env=environment, capture_output=True, text=True, check=True).stdout)
+    """
+    is_installed, answer = with_example.run_python(code, folder=tmp_path).splitlines()
+    assert is_installed == "True"
+    assert answer == "Gift cards and downloaded software cannot be refunded. [1]"
 
 
 def test_an_editable_install_runs_the_checkout(editable: Environment, tmp_path: Path) -> None:
