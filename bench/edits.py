@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 __all__ = ["EDITS", "edit"]
 
-EDITS = ("number", "negation", "entity_swap", "role_swap", "strengthening")
-"""The kinds of edit, by name."""
+EDITS = ("number", "negation", "entity_swap", "passage_entity_swap", "role_swap", "strengthening")
+"""The kinds of edit: another number; a "not" put in or taken out; a name replaced by one of another claim, or by
+another one of the same passage; two names of the claim exchanged; a word that goes further (`all`, `always`)."""
 
 _NUMBER_WORDS = (
     "two",
@@ -98,7 +99,9 @@ def edit(
     elif kind == "negation":
         edited = _negated(claim)
     elif kind == "entity_swap":
-        edited = _renamed(claim, passages, other_names, chance)
+        edited = _renamed(claim, other_names, chance)
+    elif kind == "passage_entity_swap":
+        edited = _renamed(claim, [name for passage in passages for name in names_in(passage)], chance)
     elif kind == "role_swap":
         edited = _exchanged(claim, names_in(claim))
     elif kind == "strengthening":
@@ -163,26 +166,19 @@ def _negated(claim: str) -> str | None:
     return None if match is None else claim[: match.start()] + "never " + claim[match.start() :]
 
 
-def _renamed(
-    claim: str, passages: Sequence[str], other_names: Sequence[str], chance: random.Random
-) -> str | None:
-    """Return the claim with a name replaced: every other time by one of the passage, else by a foreign one."""
+def _renamed(claim: str, pool: Sequence[str], chance: random.Random) -> str | None:
+    """Return the claim with one of its names replaced by one of `pool` of about its length."""
     names = names_in(claim)
     if not names:
         return None
     target = chance.choice(names)
     words = set(claim.lower().split())
-    pools = [[name for passage in passages for name in names_in(passage)], list(other_names)]
-    chance.shuffle(pools)
-    for pool in pools:
-        fitting = [
-            name
-            for name in pool
-            if not set(name.lower().split()) & words and abs(name.count(" ") - target.count(" ")) <= 1
-        ]
-        if fitting:
-            return claim.replace(target, chance.choice(fitting), 1)
-    return None
+    fitting = [
+        name
+        for name in pool
+        if not set(name.lower().split()) & words and abs(name.count(" ") - target.count(" ")) <= 1
+    ]
+    return claim.replace(target, chance.choice(fitting), 1) if fitting else None
 
 
 def _exchanged(claim: str, names: Sequence[str]) -> str | None:
