@@ -31,9 +31,9 @@ RESPONSE: dict[str, Any] = {
 PASSAGES = (Passage("kb-1", "Green: 80."), Passage("kb-2", "Black: 95."))
 EXPECTED = [
     ("kb-1", "Green tea needs 80 degrees"),
-    ("kb-2", ". Black tea needs 95 degrees"),
-    ("reference_ids:5", ". Black tea needs 95 degrees"),
-    ("reference_ids:-1", ". Black tea needs 95 degrees"),
+    ("kb-2", "Black tea needs 95 degrees"),
+    ("reference_ids:5", "Black tea needs 95 degrees"),
+    ("reference_ids:-1", "Black tea needs 95 degrees"),
 ]
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 __all__ = ["Range", "byte_range", "only_place", "range_in", "sentence_before"]
 
+_STOPS = " \t\r\n\f\v.,;:!?。，；：！？、"
 _SENTENCE_END = re.compile(r"[.!?。！？]['\"”’)\]]*\s+|\n+")
 
 
@@ -21,11 +22,14 @@ class Range(NamedTuple):
 
 
 def range_in(text: str, start: int | None, end: int | None) -> Range | None:
-    """Return the range without white space at its ends, or `None` if it is no range of `text`."""
+    """Return the range without white space at its ends, or `None` if it is no range of `text`.
+
+    The stop of what comes before is left out too: a part that begins with `. ` would touch that sentence.
+    """
     if start is None or end is None or not 0 <= start < end <= len(text):
         return None
     covered = text[start:end]
-    start += len(covered) - len(covered.lstrip())
+    start += len(covered) - len(covered.lstrip(_STOPS))
     end -= len(covered) - len(covered.rstrip())
     return Range(start, end) if start < end else None
 
