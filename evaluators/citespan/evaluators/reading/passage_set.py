@@ -11,11 +11,11 @@ from citespan.evaluators.reading.generation import Prompt
 from citespan.evaluators.reading.label_forms import cited_names, fold_label
 from citespan.evaluators.reading.locate import squeeze
 from citespan.evaluators.reading.prompt_blocks import Section
-from citespan.evaluators.reading.provider_answer import ProviderAnswer
 from citespan.evaluators.reading.shown import ShownText, find_shown
 from citespan.evaluators.reading.values import is_hidden
 from citespan.tracer.citations import Citation
 from citespan.tracer.passages import Passage
+from citespan.tracer.providers import ProviderAnswer
 from citespan.tracer.text import clean_text
 
 __all__ = ["RULE_LABEL", "Evidence", "PassageSet", "make_passages", "names_of"]

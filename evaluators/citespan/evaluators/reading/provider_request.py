@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from citespan.evaluators.reading.normalise import SpanView
-from citespan.evaluators.reading.provider_answer import first_text, url_in
 from citespan.evaluators.reading.values import as_object, fields, items, text_at, walk
 from citespan.tracer.passages import Passage
 
@@ -28,6 +27,11 @@ class ProviderRequest:
 
     references: tuple[Passage, ...]
     """The numbered results of a tool, which Mistral's references count in."""
+
+    @property
+    def indexed(self) -> tuple[Passage, ...]:
+        """Those that a response names by id, or by index in a list of their own."""
+        return (*self.documents, *self.named, *self.references)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -56,8 +60,8 @@ def _documents(nodes: Iterable[Mapping[str, object]]) -> Iterator[Passage]:
         inner = as_object(node["document"]) if is_converse else node
         source = fields(inner.get("source"))
         is_binary = source.get("type") == "base64" or "bytes" in source
-        text = text_at(inner, "text") or first_text(source, "data", "text") or _joined(source.get("content"))
-        title = first_text(inner, "title", "name")
+        text = text_at(inner, "text") or _first_text(source, "data", "text") or _joined(source.get("content"))
+        title = _first_text(inner, "title", "name")
         yield Passage(f"document:{n}", None if is_binary else text, title=title)
         n += 1
 
@@ -70,7 +74,7 @@ def _search_results(nodes: Iterable[Mapping[str, object]]) -> Iterator[Passage]:
             continue
         source = text_at(inner, "source") or f"search_result:{n}"
         yield Passage(
-            source, _joined(inner.get("content")), title=text_at(inner, "title"), url=url_in(source)
+            source, _joined(inner.get("content")), title=text_at(inner, "title"), url=_url_in(source)
         )
         n += 1
 
@@ -88,7 +92,7 @@ def _named(nodes: Sequence[Mapping[str, object]], view: SpanView) -> Iterator[Pa
     for n, entry in enumerate(given):
         outer = as_object(entry)
         inner = as_object(outer.get("data")) or outer
-        text = entry if isinstance(entry, str) else first_text(inner, "text", "snippet", "content")
+        text = entry if isinstance(entry, str) else _first_text(inner, "text", "snippet", "content")
         if text is not None:
             passage_id = text_at(outer, "id") or f"doc:{n}"
             yield Passage(passage_id, text, title=text_at(inner, "title"), url=text_at(inner, "url"))
@@ -108,3 +112,11 @@ def _reference(n: int, entry: Mapping[str, object]) -> Passage:
     text = "\n".join(text for text in snippets if isinstance(text, str)) or text_at(entry, "content")
     url = text_at(entry, "url")
     return Passage(url or f"reference:{n}", text, title=text_at(entry, "title"), url=url)
+
+
+def _first_text(node: Mapping[str, object], *names: str) -> str | None:
+    return next((text for name in names if (text := text_at(node, name))), None)
+
+
+def _url_in(text: str) -> str | None:
+    return text if "://" in text[:24] else None
