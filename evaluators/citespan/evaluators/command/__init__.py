@@ -19,6 +19,7 @@ from citespan.evaluators.command.purge import purge
 from citespan.evaluators.command.report import report
 from citespan.evaluators.command.score import score
 from citespan.evaluators.command.serve import serve
+from citespan.evaluators.command.worker import worker
 from citespan.evaluators.errors import CitespanError
 
 __all__ = ["app", "main"]
@@ -43,6 +44,7 @@ app = typer.Typer(
 
 for function in (demo, score, evaluate, report, compare, inspect, serve, doctor, purge):
     app.command(epilog=EXIT_CODES)(function)
+app.add_typer(worker, epilog=EXIT_CODES)
 
 
 def _print_version(is_wanted: bool) -> None:

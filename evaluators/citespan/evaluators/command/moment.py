@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 from citespan.evaluators.errors import UsageError
 
-__all__ = ["moment"]
+__all__ = ["age_seconds", "moment"]
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_SECONDS = re.compile(r"\d{1,9}(\.\d{1,6})?")
 _AGE = re.compile(r"(\d{1,6})([smhdw])")
 
 
@@ -33,3 +34,17 @@ def moment(text: str, *, now: datetime) -> datetime:
             "or a date such as 2026-01-31 or 2026-01-31T09:00+01:00"
         ) from None
     return found.replace(tzinfo=now.tzinfo) if found.tzinfo is None else found
+
+
+def age_seconds(text: str) -> float:
+    """Return the seconds that a length of time such as `90s`, `15m`, `48h` or plain `90` means.
+
+    Raises:
+        UsageError: It is none.
+    """
+    given = text.strip().lower()
+    if age := _AGE.fullmatch(given):
+        return timedelta(**{_UNITS[age[2]]: int(age[1])}).total_seconds()
+    if _SECONDS.fullmatch(given):
+        return float(given)
+    raise UsageError(f"{text!r} is no length of time: expected one such as 90s, 15m, 48h or 7d")

@@ -1,0 +1,133 @@
+"""A worker in a process of its own: signals, judge, health server, and what is said first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+from citespan.evaluators.annotate import Annotator
+from citespan.evaluators.command.judging import judging
+from citespan.evaluators.judges.judge import Judge
+from citespan.evaluators.periodic.health import HealthServer
+from citespan.evaluators.periodic.logs import JsonLog, Log
+from citespan.evaluators.periodic.loop import Worker
+from citespan.evaluators.periodic.plan import Plan
+from citespan.evaluators.periodic.state import State
+from citespan.evaluators.periodic.stopping import Stop
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.connection import Connection
+from citespan.evaluators.settings import Settings
+
+__all__ = ["work"]
+
+PARTLY_DONE = 4
+"""Exit code when something was set aside, or the stop had to be a hard one."""
+
+HARD_STOP_SECONDS = 9.0
+"""After a stop was asked for, a request that hangs is given up; every write can be repeated, so nothing is lost."""
+
+_IDS_PER_LOOK = 100
+
+
+def work(
+    settings: Settings,
+    plan: Plan,
+    state: State,
+    *,
+    interval_seconds: float | None,
+    metrics_address: tuple[str, int] | None,
+) -> int:
+    """Work until told to stop, or for one pass, and return the exit code.
+
+    Args:
+        settings: Phoenix and judge.
+        plan: What to do.
+        state: What is remembered.
+        interval_seconds: How long to wait between two passes; `None` ends after one.
+        metrics_address: Host and port of the health server, if there is to be one.
+
+    Raises:
+        UsageError: Settings, judge or filter are wrong.
+        ServerError: In a single pass, Phoenix cannot be reached or refuses.
+    """
+    stop = Stop()
+    log = JsonLog(always={"project": plan.project, "shard": str(plan.shard)})
+    client = PhoenixClient(Connection.from_settings(settings), sleep=stop.sleep)
+    with client, judging(settings.judge) as judge, _stopping(stop, log):
+        worker = Worker(client, plan, judge, state, stop=stop, log=log)
+        with _served(worker, metrics_address) as metrics_url:
+            about = {"endpoint": settings.endpoint, "judge": judge.card.name, "metrics": metrics_url}
+            log("started", about)
+            if plan.is_reevaluating:
+                _announce(client, plan, judge, log)
+            if interval_seconds is not None:
+                worker.run(interval_seconds)
+                return 0
+            report = worker.run_once()
+            log("done", report.to_dict())
+            return PARTLY_DONE if report.failed else 0
+
+
+@contextmanager
+def _served(worker: Worker, address: tuple[str, int] | None) -> Generator[str | None]:
+    """Serve health and metrics during the block, and give it the URL."""
+    if address is None:
+        yield None
+        return
+    host, port = address
+    with HealthServer(worker.health, worker.metrics.text, host=host, port=port) as server:
+        yield f"http://{f'[{host}]' if ':' in host else host}:{server.port}/metrics"
+
+
+@contextmanager
+def _stopping(stop: Stop, log: Log) -> Generator[None]:
+    """Turn SIGTERM and Ctrl-C into a stop; one that takes too long becomes a hard one."""
+
+    def end() -> None:
+        log("stopped_hard", {"after_seconds": HARD_STOP_SECONDS}, level="warning")
+        os._exit(PARTLY_DONE)
+
+    timer = threading.Timer(HARD_STOP_SECONDS, end)
+    timer.daemon = True
+
+    def hear(number: int, frame: object) -> None:
+        if not stop.is_wanted:
+            timer.start()
+        stop()
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        timer.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _announce(client: PhoenixClient, plan: Plan, judge: Judge, log: Log) -> None:
+    """Say what `--reevaluate` is about to do: how many traces and claims, and who receives them."""
+    project = client.project(plan.project)
+    annotator = Annotator(client, project, series=plan.series, claims_mode=plan.claims_mode)
+    traces = claims = 0
+    for some in _some(_trace_ids(client, plan)):
+        for mark in annotator.marks(some).values():
+            if any(run.judge_fingerprint != judge.card.fingerprint for run in mark.runs):
+                traces += 1
+                claims += sum(run.claims for run in mark.runs)
+    host = judge.card.sends_text_to
+    cost = "nothing: the judge runs on this machine" if host is None else f"what {host} asks for these claims"
+    log("reevaluate", {"traces": traces, "claims": claims, "cost": cost})
+
+
+def _trace_ids(client: PhoenixClient, plan: Plan) -> Iterator[str]:
+    for batch in client.span_ids_by_trace(client.project(plan.project)):
+        yield from (i for i in batch if plan.shard.holds(i) and plan.sampling.holds(i))
+
+
+def _some(trace_ids: Iterator[str]) -> Iterator[list[str]]:
+    while some := list(islice(trace_ids, _IDS_PER_LOOK)):
+        yield some

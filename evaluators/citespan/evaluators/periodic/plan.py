@@ -1,0 +1,130 @@
+"""What a worker is told to do, and what one of its passes did."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+
+from citespan.evaluators.judges.judge import JudgeCard
+from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
+from citespan.evaluators.periodic.budget import Limits
+from citespan.evaluators.periodic.sampling import Sampling, Shard
+from citespan.evaluators.series import identifier_of
+from citespan.evaluators.settings import ClaimsMode
+
+__all__ = ["PassReport", "Plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a worker is told to do."""
+
+    project: str
+    """Name of the project."""
+
+    series: str | None = None
+    """Name of an evaluation beside the main one."""
+
+    claims_mode: ClaimsMode = "spans"
+    """How claims are shown."""
+
+    options: EvaluateOptions = DEFAULT_OPTIONS
+    """How runs are evaluated."""
+
+    sampling: Sampling = field(default_factory=Sampling)
+    """Which share of the traces is taken."""
+
+    shard: Shard = field(default_factory=Shard)
+    """Which share of them is this worker's."""
+
+    filter: str | None = None
+    """Phoenix trace filter that a trace must pass when it has settled."""
+
+    always: tuple[str, ...] = ()
+    """Phoenix trace filters; a trace that passes one is taken though it is not sampled."""
+
+    settle_seconds: float = 60.0
+    """How long a trace must have been quiet."""
+
+    settle_max_seconds: float = 900.0
+    """How long a trace waits whatever comes or is missing."""
+
+    lookback_seconds: float = 48 * 3600.0
+    """Age up to which a trace that has been evaluated is evaluated again when that could differ."""
+
+    is_reevaluating: bool = False
+    """Whether traces of every age are evaluated again."""
+
+    is_single_pass: bool = False
+    """Whether there is no later pass that a trace could wait for."""
+
+    limits: Limits = field(default_factory=Limits)
+    """Limits of one pass."""
+
+    most_tries: int = 5
+    """After so many failures a trace is set aside."""
+
+    claim_spans_per_second: float | None = 20.0
+    """Most claim spans sent a second; `None` is no limit."""
+
+    def scope(self, base_url: str, project_id: str) -> str:
+        """Return the name of this worker's share of a project, under which its state is kept."""
+        return f"{base_url} {project_id} {identifier_of(self.series)} {self.shard}"
+
+    def setup(self, judge: JudgeCard) -> str:
+        """Return a hash of everything that decides which traces are taken and what is found on them."""
+        content = {
+            "judge": judge.fingerprint,
+            "options": repr(self.options),
+            "claims": self.claims_mode,
+            "rate": self.sampling.rate,
+            "filter": self.filter,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class PassReport:
+    """What one pass did."""
+
+    seen: int = 0
+    """Traces of which a first span was seen."""
+
+    taken: int = 0
+    """Traces read to be evaluated."""
+
+    runs_evaluated: int = 0
+    """Runs judged and written."""
+
+    runs_unchanged: int = 0
+    """Runs that were evaluated already."""
+
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    """Traces not evaluated, by reason."""
+
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    """Traces that failed, by id, with the reason."""
+
+    pending: int = 0
+    """Traces that wait for a later pass."""
+
+    ended_by: str | None = None
+    """The limit that ended the pass, or `stop`; `None` if nothing was left to take."""
+
+    has_more: bool = False
+    """Whether there is more to read at once."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the JSON form."""
+        return {
+            "seen": self.seen,
+            "taken": self.taken,
+            "runs_evaluated": self.runs_evaluated,
+            "runs_unchanged": self.runs_unchanged,
+            "skipped": dict(self.skipped),
+            "failed": dict(self.failed),
+            "pending": self.pending,
+            "ended_by": self.ended_by,
+        }

@@ -1,0 +1,195 @@
+"""One worker's share of one project: which of its traces wait, and how far it was read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from citespan.evaluators.errors import Refused, ServerError, UsageError
+from citespan.evaluators.judges.chat.clock import Clock
+from citespan.evaluators.judges.judge import JudgeCard
+from citespan.evaluators.periodic.arrivals import Arrival, Arrivals
+from citespan.evaluators.periodic.failures import Failures
+from citespan.evaluators.periodic.logs import Log
+from citespan.evaluators.periodic.plan import PassReport, Plan
+from citespan.evaluators.periodic.settling import PendingTrace, Settling
+from citespan.evaluators.periodic.state import Position, State
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.records import Project
+from citespan.evaluators.phoenix.span_writer import SpanWriter
+
+__all__ = ["Share"]
+
+MOST_PENDING = 10_000
+"""Traces that may wait at once: a longer backlog is read in steps, so that memory stays flat."""
+
+_NOT_YET_EVALUATED = "not trace_annotations['cite_state']"
+
+
+class Share:
+    """Reads what is new and keeps account of what is not finished."""
+
+    def __init__(
+        self,
+        client: PhoenixClient,
+        project: Project,
+        plan: Plan,
+        judge: JudgeCard,
+        state: State,
+        *,
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        """Go on where the state says, or begin with the project's first span."""
+        self.project = project
+        self._client = client
+        self._plan = plan
+        self._state = state
+        self._clock = clock
+        self._log = log
+        self._scope = plan.scope(client.connection.base_url, project.id)
+        self._setup = plan.setup(judge)
+        self._spans = SpanWriter(client, project)
+        self._adopted: dict[str, str] = {}
+        self.state_errors = 0
+        self.failures = Failures(
+            state, self._scope, most_tries=plan.most_tries, wall=clock.wall, on_error=self.note_state_error
+        )
+        self.settling = Settling(
+            settle_seconds=plan.settle_seconds,
+            settle_max_seconds=plan.settle_max_seconds,
+            monotonic=clock.monotonic,
+            wall=clock.wall if plan.is_single_pass else None,
+        )
+        position = self._position()
+        self.arrivals = (
+            Arrivals(client, project)
+            if position is None
+            else Arrivals(
+                client,
+                project,
+                low_water=position.low_water,
+                window=position.window,
+                unfinished=position.unfinished,
+            )
+        )
+        self._older_start = None if plan.is_reevaluating else self._lookback_start()
+        is_to_list_older = position is not None and (plan.is_reevaluating or position.setup != self._setup)
+        self._older = self.arrivals.since(self._older_start) if is_to_list_older else None
+
+    def read(self, report: PassReport, on_page: Callable[[], None]) -> None:
+        """Take note of what has arrived, and of what a person or a rule wants taken.
+
+        Raises:
+            UsageError: Phoenix does not understand a filter of the plan.
+            NotFound: The project is gone.
+            ServerError: Phoenix cannot be reached or refuses.
+        """
+        report.has_more = self._read_pages(self.arrivals.new(), report, on_page)
+        if self._older is not None and not report.has_more:
+            try:
+                report.has_more = self._read_pages(self._older, report, on_page)
+            except (
+                ServerError
+            ):  # a generator that has raised has ended: it would look as if nothing were left
+                self._older = self.arrivals.since(self._older_start)
+                raise
+            self._older = self._older if report.has_more else None
+        for trace_id in self.failures.wanted():
+            self.settling.force(trace_id, first_row=self.arrivals.next_row)
+        self._adopt(report)
+        self._find_parents()
+
+    def rule_of(self, trace_id: str) -> str:
+        """Return why a trace is taken: `all`, `rate`, or `always: <filter>`."""
+        if trace_id in self._adopted:
+            return f"always: {self._adopted[trace_id]}"
+        return "all" if self._plan.sampling.rate >= 1 else "rate"
+
+    def settled(self) -> list[PendingTrace]:
+        """Return the traces to take now."""
+        return self.settling.settled()
+
+    def save(self) -> None:
+        """Save how far the project was read; a state that cannot be saved costs a re-scan later."""
+        window = self.arrivals.window
+        # While older traces are still being listed, the next start has to list them again.
+        position = Position(
+            setup=self._setup if self._older is None else "unfinished",
+            low_water=self.settling.first_row(self.arrivals.next_row),
+            window=window,
+            unfinished=tuple(sorted({s.trace_id for s in window if s.trace_id in self.settling})),
+            pending=len(self.settling),
+            saved_at=self._clock.wall(),
+        )
+        try:
+            self._state.save(self._scope, position)
+        except sqlite3.Error as error:
+            self.note_state_error(error)
+
+    def note_state_error(self, error: Exception) -> None:
+        """Take note that the state could not be saved."""
+        self.state_errors += 1
+        self._log("state_not_saved", {"error": f"{type(error).__name__}: {error}"}, level="warning")
+
+    def _position(self) -> Position | None:
+        try:
+            return self._state.position(self._scope)
+        except sqlite3.Error as error:
+            self.note_state_error(error)
+            return None
+
+    def _lookback_start(self) -> datetime:
+        return datetime.fromtimestamp(max(0.0, self._clock.wall() - self._plan.lookback_seconds), UTC)
+
+    def _read_pages(
+        self, pages: Iterator[list[Arrival]], report: PassReport, on_page: Callable[[], None]
+    ) -> bool:
+        """Take note of pages until too many traces wait; return whether there may be more."""
+        if len(self.settling) >= MOST_PENDING:
+            return True
+        for page in pages:
+            on_page()
+            for arrival in page:
+                self._notice(arrival, report)
+            if len(self.settling) >= MOST_PENDING:
+                return True
+        return False
+
+    def _notice(self, arrival: Arrival, report: PassReport) -> None:
+        trace_id = arrival.trace_id
+        is_first = arrival.parent_id is None
+        if not self._plan.shard.holds(trace_id):
+            report.skipped["other_shard"] += is_first
+        elif not self._plan.sampling.holds(trace_id) and trace_id not in self._adopted:
+            report.skipped["not_sampled"] += is_first
+        else:
+            report.seen += self.settling.notice(arrival)
+
+    def _adopt(self, report: PassReport) -> None:
+        """Let traces wait that are not sampled, and that a rule wants all the same."""
+        for rule in self._plan.always:
+            expression = rule if self._plan.series else f"({rule}) and {_NOT_YET_EVALUATED}"
+            try:
+                found = self._client.matching_traces(self.project, expression, since=self._lookback_start())
+                for trace_id in found:
+                    if self._is_to_adopt(trace_id):
+                        self._adopted[trace_id] = rule
+                        self.settling.watch(trace_id, first_row=self.arrivals.next_row)
+                        report.seen += 1
+            except Refused as error:
+                raise UsageError(f"--always {rule!r}: {error}") from error
+
+    def _is_to_adopt(self, trace_id: str) -> bool:
+        is_mine = self._plan.shard.holds(trace_id) and not self._plan.sampling.holds(trace_id)
+        return is_mine and trace_id not in self._adopted and not self.failures.is_set_aside(trace_id)
+
+    def _find_parents(self) -> None:
+        """Look for the parents that were not among the spans read: those of a late span were read long ago."""
+        waiting = [trace for trace in self.settling.quiet() if trace.missing_parents and not trace.is_forced]
+        if waiting:
+            missing = sorted({span_id for trace in waiting for span_id in trace.missing_parents})
+            found = self._spans.visible(missing)
+            for trace in waiting:
+                trace.spans |= found & trace.parents
