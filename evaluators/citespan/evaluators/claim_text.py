@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from citespan.evaluators.blocks import BlockKind
 from citespan.evaluators.sentences import Sentence
 
-__all__ = ["own_range", "plain_text", "text_of"]
+__all__ = ["own_range", "plain_text", "row_in_columns", "text_of"]
 
 _CLOSING = ".,;:!?)]}。，、；：！？）】」』”’»…؟۔।،؛%"
 _STOPS = ".!?。！？؟۔।…"
@@ -41,6 +41,18 @@ def text_of(sentence: Sentence, start: int, end: int) -> str:
     if sentence.kind is BlockKind.ROW:
         return " | ".join(cell.strip() for cell in text.split("|") if cell.strip())
     return text
+
+
+def row_in_columns(row: Sentence) -> str:
+    """Return a table row's cells, each led by its column's name: `Tea: Green | Heat: 80 C`."""
+    names, cells = _cells(row.header), _cells(row.masked)
+    names += [""] * (len(cells) - len(names))
+    pairs = [(name, cell) for name, cell in zip(names, cells, strict=False) if re.search(r"\w", cell)]
+    return " | ".join(f"{name}: {cell}" if name else cell for name, cell in pairs)
+
+
+def _cells(row: str) -> list[str]:
+    return [plain_text(cell) for cell in row.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
 def plain_text(text: str) -> str:

@@ -64,7 +64,10 @@ class Claim:
     """One past the last code point of its own words, marker excluded."""
 
     sentence: str
-    """The sentence it came from, without markers: the context for a claim led by a pronoun."""
+    """The sentence it came from, without markers: the context for a claim led by a pronoun.
+
+    For a table row: its cells, each led by its column's name.
+    """
 
     material: bool
     """Whether it asserts something a reader could check."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from citespan.evaluators.atoms import Atom, split_atoms
 from citespan.evaluators.blocks import BlockKind
-from citespan.evaluators.claim_text import own_range, text_of
+from citespan.evaluators.claim_text import own_range, row_in_columns, text_of
 from citespan.evaluators.claims import Claim, Marker
 from citespan.evaluators.language import guess_language
 from citespan.evaluators.materiality import Immaterial, immaterial_reason, is_pointer
@@ -18,6 +18,9 @@ from citespan.evaluators.sentences import Sentence, split_sentences
 __all__ = ["decompose"]
 
 _BOLD = re.compile(r"\s*(?:\*\*|__)[^*_]{1,120}(?:\*\*|__)\s*[:：]?\s*")
+_FIELD = re.compile(r"\[\[ ## \w+ ## \]\]")
+"""The line by which DSPy names a field of its output."""
+
 _STOP = re.compile(r"[.!?。！？][*_\s]*$")
 _WORD = re.compile(r"\w")
 
@@ -52,10 +55,9 @@ def _claims_of(
 ) -> Iterator[Claim]:
     """Yield the claims of a sentence, not yet numbered."""
     whole = text_of(sentence, 0, len(sentence.masked))
-    if not _WORD.search(whole):
+    if not _WORD.search(whole) or _FIELD.fullmatch(whole) or is_pointer(whole, language=language):
         return
-    if is_pointer(whole, language=language):
-        return
+    context = row_in_columns(sentence) if sentence.kind is BlockKind.ROW else whole
     for atom in _atoms(sentence, language, splitting):
         start, end = own_range(sentence, atom.start, atom.end)
         text = text_of(sentence, atom.start, atom.end)
@@ -63,7 +65,7 @@ def _claims_of(
             continue
         text = f"{atom.subject} {text}" if atom.subject else text
         reason = _reason(sentence, text, language, question)
-        yield Claim(0, text, start, end, whole, reason is None, reason)
+        yield Claim(0, text, start, end, context, reason is None, reason)
 
 
 def _atoms(sentence: Sentence, language: str, splitting: Splitting) -> tuple[Atom, ...]:

@@ -10,44 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from citespan.evaluators.marker_grammar import MarkerForm, Trust
+from citespan.evaluators.marker_grammar import Trust
 from citespan.evaluators.marker_names import MarkerName
+from citespan.evaluators.marker_places import Candidate, ends_clause, is_other_notation, is_spaced
 from citespan.evaluators.passage_names import PassageNames
 
-__all__ = ["Candidate", "HouseStyle", "select_citations"]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A text of the answer that has the form of a marker."""
-
-    form: MarkerForm
-    """Its form."""
-
-    start: int
-    """First code point in the answer."""
-
-    end: int
-    """One past its last code point."""
-
-    names: tuple[MarkerName, ...]
-    """What it names; empty if its content is no list of names."""
-
-    style: str
-    """The form, and for a tag its name: what a house style is made of."""
-
-    words: tuple[int, int] | None = None
-    """The part of it that still reads as the answer's words."""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether everything it names is a passage of the run."""
-        return bool(self.names) and all(name.is_known for name in self.names)
-
-    @property
-    def is_partly_known(self) -> bool:
-        """Whether anything it names is a passage of the run."""
-        return any(name.is_known for name in self.names)
+__all__ = ["HouseStyle", "select_citations", "shape_of"]
 
 
 @dataclass(slots=True)
@@ -63,15 +31,15 @@ class HouseStyle:
     shapes: set[str] = field(default_factory=set[str])
     """Shapes of their labels, and of all labels of the run."""
 
+    are_spaced: bool = False
+    """Whether markers that resolve stand apart from the word before them."""
+
     def learn(self, candidate: Candidate) -> None:
         """Take a resolved marker as an example."""
         self.styles.add(candidate.style)
         self.shapes.update(shape_of(name.label) for name in candidate.names if name.is_known)
 
 
-_CLAUSE_END = re.compile(
-    r"(?:[ \t]*\[[^\[\]\n]{1,60}\]){0,10}[ \t]*[\"'”’»*_)\]]{0,4}(?:\Z|[\r\n.,;:!?|。，、；：！？۔؟।…])"
-)
 _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
 _DATE_OR_TIME = re.compile(
     r"\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d{1,2}:\d{2}(?::\d{2})?(?:[,.]\d+)?|[+-]?\d*\.\d+|[+-]\d+"
@@ -85,21 +53,7 @@ _STRONG_ID = re.compile(
 )
 _WEAK_ID = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[\w.:#/-]{2,40}", re.IGNORECASE)
 _DISTINCT = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{3,}|.+[-_.:#/].+")
-_INDEXED_NAMES = frozenset(("args", "argv", "arr", "buf", "dp", "idx", "kwargs", "ptr", "tmp", "vec"))
-_SUBSCRIPT = re.compile(r"\w\[[a-z_'\"][\w'\"]{0,30}\]|\w\([^()\n]{0,60}\)")
-_AFTER_INDEX = re.compile(r"\[[a-z_'\"]|[ \t]?(?:[-+*/%]?=|\+|\*|[ \t][<>][ \t])[ \t]?\w|\.[a-z_]+\(")
-_INTERVAL_WORD = re.compile(
-    r"(?:\b(?:interval|range|domain|between|bounds|intervall|bereich|intervalo)|[∈∉])[ \t]*$|\b[a-z] in $",
-    re.IGNORECASE,
-)
-_CHECKBOX = re.compile(r"(?:^|\n)[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+$")
-_EXPONENT = re.compile(
-    r"(?:[\d)\]}²³⁻⁺]|(?<![^\W\d_])(?:[^\W\d_]|[kcmdnµμ]m|ft|in|yd|mi|sec|sq|cu))$", re.IGNORECASE
-)
-_BRACKETS = ("square", "escaped", "footnote", "nested", "caret_bracket", "double_link", "link", "dagger")
 _CITING_TAGS = ("cite", "citation", "co", "doc", "document", "inref", "ref", "reference", "source")
-_BEFORE = 80
-"""How far back a candidate's context is read."""
 
 
 def shape_of(label: str) -> str:
@@ -126,7 +80,11 @@ def select_citations(answer: str, candidates: Sequence[Candidate], names: Passag
     for candidate in candidates:
         if candidate.form.name == "link":
             taken[candidate.start : candidate.end] = b"\1" * (candidate.end - candidate.start)
-    style = HouseStyle(names, shapes={shape_of(label) for label in names.labels})
+    style = HouseStyle(
+        names,
+        shapes={shape_of(label) for label in names.labels},
+        are_spaced=any(c.is_known and is_spaced(answer, c) and ends_clause(answer, c) for c in candidates),
+    )
     accepted: list[Candidate] = []
     for wants_sure in (True, False):
         for candidate in candidates:
@@ -143,51 +101,15 @@ def select_citations(answer: str, candidates: Sequence[Candidate], names: Passag
 
 
 def _cites(answer: str, candidate: Candidate, style: HouseStyle) -> bool:
-    if not candidate.names or _is_something_else(answer, candidate):
+    if not candidate.names or is_other_notation(answer, candidate, are_spaced=style.are_spaced):
         return False
     if candidate.form.trust is Trust.FORM:
         return True
     if candidate.is_known:
         return candidate.form.trust is Trust.HOUSE or _is_distinct(answer, candidate, style.names)
-    at_end = _CLAUSE_END.match(answer, candidate.end) is not None
+    at_end = ends_clause(answer, candidate)
     unknown = [name for name in candidate.names if not name.is_known]
     return all(_could_be_label(name, candidate, style, at_end=at_end) for name in unknown)
-
-
-def _is_something_else(answer: str, candidate: Candidate) -> bool:
-    """Return whether the place says that it is an index, an interval, a checkbox or an exponent."""
-    before = answer[max(0, candidate.start - _BEFORE) : candidate.start]
-    name = candidate.form.name
-    if name == "superscript":
-        return _EXPONENT.search(before) is not None
-    if name not in _BRACKETS:
-        return False
-    labels = [item.label for item in candidate.names]
-    if labels[0] in ("x", "X") and _CHECKBOX.search(before):
-        return True
-    if len(labels) == 2 and all(label.isdigit() for label in labels):
-        has_unknown_zero = any(item.label == "0" and not item.is_known for item in candidate.names)
-        return has_unknown_zero or _INTERVAL_WORD.search(before) is not None
-    is_attached = bool(before) and (before[-1].isalnum() or before[-1] in "_])")
-    if not is_attached or len(labels) > 1 or not labels[0].isdigit():
-        return False
-    return _is_indexed(before) or _AFTER_INDEX.match(answer, candidate.end) is not None
-
-
-def _is_indexed(before: str) -> bool:
-    """Return whether a bracket right behind this text is an index: `arr[`, `row_sums[`, `dp[i][`, `f(x)[`."""
-    if before[-1] in "])":
-        opener = before.rfind("[" if before[-1] == "]" else "(")
-        return opener > 0 and _SUBSCRIPT.fullmatch(before, opener - 1) is not None
-    start = len(before)
-    while start > 0 and (before[start - 1].isalnum() or before[start - 1] == "_"):
-        start -= 1
-    word = before[start:]
-    return (
-        "_" in word.strip("_")
-        or word in _INDEXED_NAMES
-        or (len(word) == 1 and word.islower() and word.isascii())
-    )
 
 
 def _is_distinct(answer: str, candidate: Candidate, names: PassageNames) -> bool:

@@ -120,7 +120,7 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
     ),
     _form(
         "link",
-        rf"(?<!!)\[(?P<names>{_LIST})\]\(<?(?P<url>{_URL})>?(?:[ \t]+\"[^\"\n]{{0,200}}\")?\)",
+        rf"\[(?P<names>{_LIST})\]\(<?(?P<url>{_URL})>?(?:[ \t]+\"[^\"\n]{{0,200}}\")?\)",
         "[citation:3](javascript:void(0))",
         ("3",),
         Base.URL,
@@ -276,15 +276,6 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
         'eneo static_prompts; open-webui <source id="1">; also wraps the words',
     ),
     _form(
-        "braces",
-        r"\{\{?[ \t]*(?P<names>[^{}\n]{1,100}?)[ \t]*\}\}?",
-        "{{source:1}}",
-        ("1",),
-        Base.ONE,
-        Trust.LABEL,
-        "RAGFlow #8273, bartleby #24",
-    ),
-    _form(
         "latex",
         r"\\(?:[a-z]{0,8}cite[a-z]{0,8}\*?)(?:\[[^\[\]\n]{0,60}\]){0,2}\{(?P<names>[^{}\n]{1,200})\}",
         r"\cite{doc-1,doc-2}",
@@ -292,6 +283,15 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
         Base.ID,
         Trust.FORM,
         "likely",
+    ),
+    _form(
+        "braces",
+        r"\{\{?[ \t]*(?P<names>[^{}\n]{1,100}?)[ \t]*\}\}?",
+        "{{source:1}}",
+        ("1",),
+        Base.ONE,
+        Trust.LABEL,
+        "RAGFlow #8273, bartleby #24",
     ),
     _form(
         "superscript",

@@ -9,9 +9,10 @@ from functools import lru_cache, partial
 
 from citespan.evaluators.claims import Marker
 from citespan.evaluators.layout import read_layout
-from citespan.evaluators.marker_filter import Candidate, select_citations
+from citespan.evaluators.marker_filter import select_citations
 from citespan.evaluators.marker_grammar import KEYWORDS, MARKER_FORMS, MarkerForm, fold_text
 from citespan.evaluators.marker_names import MarkerName, read_names
+from citespan.evaluators.marker_places import Candidate
 from citespan.evaluators.passage_names import PassageNames, ids_occur
 from citespan.evaluators.recorded_citations import RECORDED_LIST, merge_recorded
 from citespan.tracer.citations import Citation
@@ -77,8 +78,12 @@ class _Texts:
             for form, match in self._matches
         ]
         markers: list[Marker] = []
-        for candidate in select_citations(self._folded, candidates, names):
-            markers += _to_markers(self._answer, self._folded, candidate, names)
+        closed: set[int] = set()
+        for candidate in reversed(select_citations(self._folded, candidates, names)):
+            close = _closing_tag(self._folded, candidate, closed)
+            if close is not None:
+                closed.add(close.start())
+            markers += _to_markers(self._answer, candidate, close, names)
         return sorted(markers, key=lambda marker: marker.start)
 
 
@@ -89,6 +94,8 @@ def _candidate(
     style = f"{form.name} {groups['tag'].casefold()}" if groups.get("tag") else form.name
     start, end = match.span()
     start += len(match[0]) - len(match[0].lstrip())
+    if form.name == "link" and answer[start - 1 : start] == "!":
+        return Candidate(form, start, end, (), style)
     url = groups.get("url")
     if not url or any(_is_label(name.label, names) for name in found):
         return Candidate(form, start, end, found, style)
@@ -119,7 +126,9 @@ def _stands_apart(answer: str, match: re.Match[str], names: PassageNames) -> boo
     )
 
 
-def _to_markers(answer: str, folded: str, candidate: Candidate, names: PassageNames) -> Iterator[Marker]:
+def _to_markers(
+    answer: str, candidate: Candidate, close: re.Match[str] | None, names: PassageNames
+) -> Iterator[Marker]:
     """Yield the candidate as a marker, and the closing tag of one that wraps words."""
     start, end = candidate.start, candidate.end
     labels = tuple(name.label for name in candidate.names)
@@ -128,25 +137,26 @@ def _to_markers(answer: str, folded: str, candidate: Candidate, names: PassageNa
     if any(match is not None and match.reason == "by_recorded_list" for match in matches):
         ids = tuple(m.passage_ids[0] if m else label for m, label in zip(matches, labels, strict=True))
         marker = replace(marker, labels=ids, origin=RECORDED_LIST)
-    wraps = candidate.form.name in ("tag", "grounded_span")
-    close = _closing_tag(folded, start, end) if wraps else None
     if close is None:
         yield marker
-    elif not folded[end : close.start()].strip():
+    elif not answer[end : close.start()].strip():
         yield replace(marker, text=answer[start : close.end()], end=close.end())
     else:
         yield replace(marker, covers=(end, close.start()))
-        yield Marker(close[0], close.start(), close.end(), ())
+        yield Marker(answer[close.start() : close.end()], close.start(), close.end(), ())
 
 
 _WRAPPED = 4000
 """Longest text that a pair of tags is taken to wrap."""
 
 
-def _closing_tag(folded: str, start: int, end: int) -> re.Match[str] | None:
-    """Return the tag that closes the one from `start` to `end`; `None` if that one closes itself."""
-    tag = _OPENING_TAG.fullmatch(folded, start, end)
+def _closing_tag(folded: str, candidate: Candidate, closed: set[int]) -> re.Match[str] | None:
+    """Return the tag that closes the candidate, the first that closes no other; `None` if it closes itself."""
+    if candidate.form.name not in ("tag", "grounded_span"):
+        return None
+    tag = _OPENING_TAG.fullmatch(folded, candidate.start, candidate.end)
     if tag is None:
         return None
     close = re.compile(rf"</{re.escape(tag[1])}(?:[:\s][^<>]{{0,80}})?>", re.IGNORECASE)
-    return close.search(folded, end, end + _WRAPPED)
+    found = close.finditer(folded, candidate.end, candidate.end + _WRAPPED)
+    return next((match for match in found if match.start() not in closed), None)

@@ -106,11 +106,18 @@ class PassageNames:
         return bool(self._numbers)
 
     def is_out_of_range(self, name: str) -> bool:
-        """Return whether `name` is a number, or the labels' own word and a number, beyond the known ones."""
+        """Return whether `name` is a number beyond the known ones, or one behind the word that counts the labels.
+
+        `[doc9]` is beyond `doc1` ... `doc8`; `[pc099]` beside `pc010` and `pc042` is only unknown.
+        """
         match = _SIGNED.fullmatch(name)
-        if not self._numbers or match is None or match["lead"].casefold() not in ("", self._lead):
+        if not self._numbers or match is None:
             return False
-        return not min(self._numbers) <= int(match["number"]) <= max(self._numbers)
+        first, last = min(self._numbers), max(self._numbers)
+        is_counted = first <= 1 and len(set(self._numbers)) == last - first + 1
+        if match["lead"] and not (is_counted and match["lead"].casefold() == self._lead):
+            return False
+        return not first <= int(match["number"]) <= last
 
 
 def _counts(reason: str | None, name: str) -> bool:

@@ -70,12 +70,13 @@ def separate_references(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """
     lines = [line for number, block in enumerate(blocks) for line in _lines(number, block)]
     marked = _titled(lines) | _footnotes(lines) | _trailing(lines)
-    by_block: dict[int, list[tuple[_Line, bool]]] = {}
+    by_block: dict[int, list[tuple[_Line, bool]]] = {lines[n].block: [] for n in marked}
     for n, line in enumerate(lines):
-        by_block.setdefault(line.block, []).append((line, n in marked))
+        if line.block in by_block:
+            by_block[line.block].append((line, n in marked))
     separated: list[Block] = []
     for number, block in enumerate(blocks):
-        separated += _cut(block, by_block.get(number, []))
+        separated += _cut(block, by_block[number]) if number in by_block else [block]
     return tuple(separated)
 
 
@@ -158,9 +159,6 @@ def _reads_as_source(text: str) -> bool:
 
 
 def _cut(block: Block, lines: Sequence[tuple[_Line, bool]]) -> Iterator[Block]:
-    if not any(is_reference for _, is_reference in lines):
-        yield block
-        return
     for is_reference, group in groupby(lines, key=lambda pair: pair[1]):
         part = [line for line, _ in group]
         left = part[0].at + len(part[0].text) - len(part[0].text.lstrip())

@@ -43,9 +43,12 @@ class Sentence:
     runs: tuple[MarkerRun, ...]
     """The marker runs that belong to it, in order."""
 
+    header: str = ""
+    """For a table row: the row that names its columns."""
+
 
 _TEXT_KINDS = (BlockKind.PARAGRAPH, BlockKind.ITEM)
-_KINDS = (*_TEXT_KINDS, BlockKind.HEADING, BlockKind.ROW)
+_KINDS = (*_TEXT_KINDS, BlockKind.HEADING)
 _WINDOW = 4000
 """Code points given to the segmenter at once."""
 _WORD = re.compile(r"\w")
@@ -66,6 +69,7 @@ def _split(answer: str, markers: tuple[Marker, ...]) -> tuple[Sentence, ...]:
     runs = group_markers(answer, markers)
     language = guess_language(answer)
     sentences: list[Sentence] = []
+    header = ""
     at = 0
     for number, block in enumerate(read_layout(answer).blocks):
         while at < len(runs) and runs[at].start < block.start:
@@ -73,7 +77,14 @@ def _split(answer: str, markers: tuple[Marker, ...]) -> tuple[Sentence, ...]:
         first = at
         while at < len(runs) and runs[at].start < block.end:
             at += 1
-        if block.kind in _KINDS:
+        if block.kind is BlockKind.HEADER_ROW:
+            header = block.text
+        elif block.kind is BlockKind.ROW:
+            flat = _mask(block, runs[first:at])
+            sentences.append(
+                Sentence(block.start, block.end, flat, block.kind, number, tuple(runs[first:at]), header)
+            )
+        elif block.kind in _KINDS:
             sentences.extend(_split_block(block, number, runs[first:at], language))
     return tuple(sentences)
 
