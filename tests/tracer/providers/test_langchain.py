@@ -68,3 +68,16 @@ def test_a_message_s_citations_are_read(
     answer = read(response, passage)
     assert answer.text.endswith("Green tea needs 80 degrees.")
     assert covered(answer) == [(passage_id, "Green tea needs 80 degrees.")]
+
+
+def test_the_file_searches_in_a_message_give_the_passages(read: Read, covered: Covered) -> None:
+    search = {"type": "file_search_call", "results": [{"file_id": "file-1", "text": "Green: 80."}]}
+    annotation = {"type": "file_citation", "file_id": "file-1", "file_index": 27}  # OpenAI calls it `index`
+    written = {
+        "type": "text",
+        "text": "Green tea needs 80 degrees. Enjoy.",
+        "annotations": [annotation],
+    }
+    answer = read({"type": "ai", "content": [search, written]})
+    assert covered(answer) == [("file-1", "Green tea needs 80 degrees.")]
+    assert [(passage.id, passage.text) for passage in answer.passages] == [("file-1", "Green: 80.")]

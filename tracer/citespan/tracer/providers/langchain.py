@@ -8,7 +8,7 @@ from citespan.tracer.passages import Passage
 from citespan.tracer.providers.answer import Findings, ProviderAnswer
 from citespan.tracer.providers.anthropic import cite_source
 from citespan.tracer.providers.gemini import ground
-from citespan.tracer.providers.openai import annotate, carry_listed
+from citespan.tracer.providers.openai import annotate, carry_files, carry_listed
 from citespan.tracer.providers.payload import Node, find, objects, text
 from citespan.tracer.providers.ranges import range_in
 
@@ -25,6 +25,7 @@ def read_message(node: Node, request: Sequence[Passage]) -> ProviderAnswer | Non
     texts = [text(block, "text") or "" if block.get("type") == "text" else "" for block in blocks]
     whole = "".join(texts)
     found = Findings("langchain", request)
+    carry_files(found, blocks)
     offset = 0
     for block, written in zip(blocks, texts, strict=True):
         for annotation in objects(block, "annotations"):

@@ -9,7 +9,7 @@ from citespan.tracer.providers.answer import Findings, ProviderAnswer
 from citespan.tracer.providers.payload import Node, find, number, objects, strings, text
 from citespan.tracer.providers.ranges import range_in, sentence_before
 
-__all__ = ["annotate", "carry_listed", "read_assistant_message", "read_chat", "read_responses"]
+__all__ = ["annotate", "carry_files", "carry_listed", "read_assistant_message", "read_chat", "read_responses"]
 
 
 def read_responses(node: Node, request: Sequence[Passage]) -> ProviderAnswer | None:
@@ -19,8 +19,7 @@ def read_responses(node: Node, request: Sequence[Passage]) -> ProviderAnswer | N
     if not any(kind == "message" or kind.endswith("_call") for kind in kinds):
         return None
     found = Findings("openai", request)
-    for result in (result for item in outputs for result in objects(item, "results")):
-        _carry_file(found, result)
+    carry_files(found, outputs)
     messages = [item for item in outputs if item.get("type") == "message"]
     parts = [part for message in messages for part in objects(message, "content")]
     whole = "".join(text(part, "text") or "" for part in parts)
@@ -72,7 +71,8 @@ def annotate(found: Findings, annotation: Node, whole: str, offset: int) -> None
     target = text(detail, "url", "file_id", "id", "source", "title")
     if target is None or kind == "file_path":
         return
-    start, end, index = (number(detail, key) for key in ("start_index", "end_index", "index"))
+    start, end = number(detail, "start_index"), number(detail, "end_index")
+    index = number(detail, "index", "file_index")  # LangChain renames it
     if start is not None and end is not None:
         covered = range_in(whole, start + offset, end + offset) if start >= 0 else None
     else:
@@ -83,6 +83,12 @@ def annotate(found: Findings, annotation: Node, whole: str, offset: int) -> None
         Passage(target, quote, title=title, url=_url(target), is_cut=True)
     )
     found.cite(passage_id, covered, quote)
+
+
+def carry_files(found: Findings, outputs: Sequence[Node]) -> None:
+    """Keep what the file searches among the outputs found."""
+    for result in (result for item in outputs for result in objects(item, "results")):
+        _carry_file(found, result)
 
 
 def _carry_file(found: Findings, result: Node) -> None:
