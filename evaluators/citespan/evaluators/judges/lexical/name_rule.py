@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from citespan.evaluators.judges.lexical.alignment import Aligned
-from citespan.evaluators.judges.lexical.entities import Entity, is_abbreviated
+from citespan.evaluators.judges.lexical.entities import Entity, is_abbreviated, read_entities
 from citespan.evaluators.judges.lexical.finding import Finding
 from citespan.evaluators.judges.lexical.windows import Search
 from citespan.evaluators.judges.lexical.words import Text, stem_of
 
-__all__ = ["find_names", "place_names"]
+__all__ = ["find_exchanged", "find_names", "place_names"]
 
 _ROUND = 7
 """Words to each side of a name that say what the claim says of it."""
@@ -22,7 +22,11 @@ _RARE = 4.5
 _BESIDE = 3
 """Words between a name and its predicate, at most, where two names are compared."""
 
-_LOOSE = frozenset(["and", "or", "is", "are", "was", "were", "of", "in", "from"])
+_TELLING = 2
+"""Words by which another part in the sentence must fit a name better than its own."""
+
+_LISTING = frozenset(["and", "or"])
+"""Words between names whose order says nothing."""
 
 _SYMMETRIC = frozenset(
     stem_of(word) for word in ("marry", "meet", "play", "face", "border", "share", "join", "merge")
@@ -38,15 +42,11 @@ def find_names(aligned: Aligned, found: Search, context: Container[str] = frozen
         found: The search that the window came from.
         context: Keys of the question: a name that the asker brought in need not be in the passage.
     """
-    names = aligned.names
-    for name in names:
+    for name in aligned.names:
         finding = _judge_name(aligned, found, name, context)
         if finding is not None:
             yield finding
             return
-    swapped = _exchanged(aligned, names)
-    if swapped is not None:
-        yield swapped
 
 
 def _judge_name(aligned: Aligned, found: Search, name: Entity, context: Container[str]) -> Finding | None:
@@ -139,50 +139,67 @@ def _is_name_there(aligned: Aligned, word: str) -> bool:
     return any(place not in starts and text.shown(place)[0].isupper() for place in places[:20])
 
 
-def _exchanged(aligned: Aligned, names: Sequence[Entity]) -> Finding | None:
-    """Return that two names have changed their parts in what the same predicate says."""
-    claim, passage = aligned.claim_text, aligned.passage_text
-    for one, other in itertools.pairwise(names):
-        a, b = _place(aligned, one), _place(aligned, other)
-        if a is None or b is None or _is_loose(claim, one, other):
+def _surroundings(
+    read: Text, name: Entity, low: int, high: int, names: Container[int]
+) -> set[tuple[str, bool]]:
+    """Return the words close to a name, no names themselves, each with whether it stands before the name."""
+    first, last = max(name.first - _BESIDE, low), min(name.last + _BESIDE, high)
+    return {
+        (read.keys[index], index < name.first)
+        for index in range(first, last)
+        if read.keys[index] and index not in names and read.keys[index] not in _SYMMETRIC
+    }
+
+
+def _surroundings_there(aligned: Aligned, name: Entity, names: Container[int]) -> set[tuple[str, bool]]:
+    """Return the same round every place of the window that has a word of the claim's name."""
+    read = aligned.passage_text
+    keys = {aligned.claim_text.keys[index] for index in range(name.first, name.last)} - {""}
+    return {
+        pair
+        for index in range(aligned.first, aligned.last)
+        if read.keys[index] in keys
+        for pair in _surroundings(read, Entity(index, index + 1, False), aligned.first, aligned.last, names)
+    }
+
+
+def _words_of(names: Iterable[Entity]) -> set[int]:
+    return {index for name in names for index in range(name.first, name.last)}
+
+
+def find_exchanged(aligned: Aligned) -> Finding | None:
+    """Return that two names have changed parts: each stands where the claim has the other.
+
+    Where only one side is in the passive ("was bought by"), the sides of the words are exchanged in turn.
+    """
+    claim, passage, there = aligned.claim_text, aligned.passage_text, aligned.there
+    words_there = _words_of(read_entities(passage, aligned.first, aligned.last))
+    met = [name for name in aligned.names if any(index in there for index in range(name.first, name.last))]
+    for one, other in itertools.pairwise(met):
+        between = claim.words[one.last : other.first]
+        if not _LISTING.isdisjoint(between):
             continue
-        low, high = min(a, b), max(a, b)
-        between = [
-            index
-            for index in range(one.last, other.first)
-            if index in aligned.there
-            and low < aligned.there[index] < high
-            and claim.keys[index] not in _SYMMETRIC
-            and claim.keys[index][:1] != "#"
-            and max(index - one.last, other.first - index) <= _BESIDE
-            and max(aligned.there[index] - low, high - aligned.there[index]) <= 2 * _BESIDE
+        pairs = [
+            (
+                _surroundings(claim, name, 0, len(claim.words), aligned.name_words),
+                _surroundings_there(aligned, name, words_there),
+            )
+            for name in (one, other)
         ]
-        if not between:
-            continue
-        is_turned = b < a
-        is_passive_here = _is_passive(claim, between, one.last, other.first)
-        is_passive_there = _is_passive(passage, [aligned.there[index] for index in between], low, high)
-        if is_turned == (is_passive_here != is_passive_there):
-            continue
-        shown = claim.quote(one.first, one.last), claim.quote(other.first, other.last)
-        return Finding(
-            "entity",
-            f'The passage has "{shown[0]}" and "{shown[1]}" the other way round about "{claim.shown(between[0])}".',
-            is_clash=True,
-        )
+        straight = len(pairs[0][0] & pairs[0][1]) + len(pairs[1][0] & pairs[1][1])
+        crossed = len(pairs[0][0] & pairs[1][1]) + len(pairs[1][0] & pairs[0][1])
+        places = [
+            there[index] for name in (one, other) for index in range(name.first, name.last) if index in there
+        ]
+        is_passive_there = any(passage.words[place - 1] == "by" for place in places if place > aligned.first)
+        if is_passive_there != ("by" in between):
+            straight, crossed = (crossed, straight) if not crossed and "by" not in claim.words else (0, 0)
+        if crossed >= straight + _TELLING:
+            shown = claim.quote(one.first, one.last), claim.quote(other.first, other.last)
+            return Finding(
+                "entity",
+                f'The passage has "{shown[0]}" and "{shown[1]}" the other way round.',
+                is_clash=True,
+                place=min(places),
+            )
     return None
-
-
-def _is_loose(read: Text, one: Entity, other: Entity) -> bool:
-    """Return whether the order of two names says nothing: in a list, or where one only is something to the other."""
-    between = read.words[one.last : other.first]
-    return not _LOOSE.isdisjoint(between) and "by" not in between
-
-
-def _place(aligned: Aligned, name: Entity) -> int | None:
-    return next((aligned.there[i] for i in range(name.first, name.last) if i in aligned.there), None)
-
-
-def _is_passive(read: Text, predicates: Sequence[int], first: int, last: int) -> bool:
-    """Return whether one of the predicates puts the doer second, as in "was acquired by"."""
-    return any("by" in read.words[index + 1 : min(index + 3, last)] for index in predicates if first <= index)

@@ -110,7 +110,11 @@ def find_opposites(aligned: Aligned) -> Iterator[Finding]:
                 continue
             opposites, places, here = FUNCTION_OPPOSITES.get(word, frozenset()), words_there, claim.words
         rival = next((places[other] for other in opposites if other in places and other not in here), None)
-        if rival is None or not _share_neighbours(aligned, index, rival):
+        if (
+            rival is None
+            or not _share_neighbours(aligned, index, rival)
+            or _is_converse(aligned, index, rival)
+        ):
             continue
         if _is_negated(claim, index) != _is_negated(passage, rival):
             continue
@@ -132,6 +136,14 @@ def _opposite_costs(aligned: Aligned) -> Finding | None:
 
 def _is_negated(read: Text, index: int) -> bool:
     return bool(negation_scopes(read, max(index - 4, 0), index + 1))
+
+
+def _is_converse(aligned: Aligned, index: int, rival: int) -> bool:
+    """Return whether the sides are exchanged as well: "A is larger than B" for "B is smaller than A"."""
+    there = aligned.there
+    before = [there[near] for near in range(max(index - 5, 0), index) if near in there]
+    after = [there[near] for near in range(index + 1, index + 6) if near in there]
+    return bool(before and after) and max(after) < rival < min(before)
 
 
 def _share_neighbours(aligned: Aligned, index: int, rival: int) -> bool:
