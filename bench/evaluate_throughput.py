@@ -145,18 +145,27 @@ def measure_pass(source: Source, annotator: Annotator | None) -> dict[str, objec
     }
 
 
-def measure_here(arguments: Sequence[str]) -> dict[str, object]:
-    """Measure what the parent process asks for: `spans FILE`, or `phoenix URL PROJECT`."""
-    if arguments[0] == "spans":
-        return measure_pass(SpanFile(Path(arguments[1])), None)
-    with PhoenixClient(Connection(arguments[1])) as client:
-        project = client.project(arguments[2])
+def do_here(task: str, *arguments: str) -> dict[str, object]:
+    """Do what the parent process asks for."""
+    if task == "write":
+        write_spans(record_runs(int(arguments[1])), Path(arguments[0]))
+        return {}
+    if task == "spans":
+        return measure_pass(SpanFile(Path(arguments[0])), None)
+    with PhoenixClient(Connection(arguments[0])) as client:
+        if task == "send":
+            send_spans(record_runs(int(arguments[2])), client, arguments[1], int(arguments[3]))
+            return {}
+        project = client.project(arguments[1])
         return measure_pass(PhoenixSource(client, project), Annotator(client, project))
 
 
-def measure_apart(*arguments: str) -> dict[str, object]:
-    """Measure in a process of its own."""
-    command = [sys.executable, __file__, "--here", *arguments]
+def do_apart(*arguments: object) -> dict[str, object]:
+    """Do one task in a process of its own.
+
+    Linux counts the memory of the process that starts another into the other's peak, so this one stays small.
+    """
+    command = [sys.executable, __file__, "--here", *map(str, arguments)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return cast("dict[str, object]", json.loads(done.stdout))
 
@@ -165,15 +174,14 @@ def measure_all(sizes: Sequence[int], kinds: Sequence[str], folder: Path) -> Ite
     """Yield the figures of each kind of source and each size."""
     for size in sizes if "spans" in kinds else ():
         path = folder / f"{size}.jsonl"
-        write_spans(record_runs(size), path)
-        yield {"source": "spans", "traces": size, **measure_apart("spans", str(path))}
+        do_apart("write", path, size)
+        yield {"source": "spans", "traces": size, **do_apart("spans", path)}
     if "phoenix" not in kinds:
         return
-    with PhoenixServer(folder / "phoenix") as server, PhoenixClient(Connection(server.url)) as client:
+    with PhoenixServer(folder / "phoenix") as server:
         for n, size in enumerate(sizes, start=1):
-            send_spans(record_runs(size), client, f"bench-{size}", offset=n << 32)
-            figures = measure_apart("phoenix", server.url, f"bench-{size}")
-            yield {"source": "phoenix", "traces": size, **figures}
+            do_apart("send", server.url, f"bench-{size}", size, n << 32)
+            yield {"source": "phoenix", "traces": size, **do_apart("phoenix", server.url, f"bench-{size}")}
 
 
 def growth(rows: Sequence[Mapping[str, object]]) -> float:
@@ -191,7 +199,7 @@ def main() -> None:
     parser.add_argument("--here", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.here:
-        print(json.dumps(measure_here(given.here)))
+        print(json.dumps(do_here(*given.here)))
         return
     kinds = [given.only] if given.only else ["spans", "phoenix"]
     rows: list[dict[str, object]] = []
