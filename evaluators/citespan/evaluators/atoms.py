@@ -46,6 +46,9 @@ class Atom:
 _LONGEST = 2000
 """Sentences beyond this many code points are left whole: no person wrote them as one."""
 
+_OPENING = 14
+"""Words of a clause in which its subject and finite verb are looked for."""
+
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _SEMICOLON = re.compile(r"[;；]\s*(?=\S)")
 _JOINT = re.compile(r"(?P<comma>,)?\s+(?P<word>and|but)\s+|(?P<marked>,)\s+(?=\w)", re.IGNORECASE)
@@ -128,10 +131,14 @@ def _length(text: str) -> int:
 
 
 def _are_independent(left: str, right: str) -> bool:
-    first = _words(left)
-    if not first or first[0] in PREPOSITIONS or not SCOPE_WORDS.isdisjoint(first) or ":" in left:
+    first, second = _words(left), _words(right)[:_OPENING]
+    if not first or first[0] in PREPOSITIONS or first[0].endswith("ing") or ":" in left:
         return False
-    return _is_clause(first) and _is_clause(_words(right)[:14])
+    if not SCOPE_WORDS.isdisjoint(first) or (
+        "," in left and second[:1] != [w for w in second[:1] if w in PRONOUNS]
+    ):
+        return False
+    return _is_clause(first) and _is_clause(second)
 
 
 def _words(text: str) -> list[str]:
@@ -171,12 +178,22 @@ def _is_lexical_verb(words: list[str], n: int) -> bool:
     )
 
 
+def _is_plural_verb(words: list[str], n: int) -> bool:
+    """Return whether the word at `n` is the verb of a bare plural that opens the clause: `Tokens expire after`."""
+    is_bare = n <= 2 and words[0] not in ARTICLES and words[n - 1].endswith("s")
+    following = words[n + 1] if n + 1 < len(words) else ""
+    return (
+        is_bare and words[n] in BASE_FORMS and (following in ARTICLES | PREPOSITIONS or is_adverb(following))
+    )
+
+
 def _predicates(text: str, clause: Atom) -> Iterator[Atom]:
     """Yield the clause, cut between predicates that share its subject."""
     start = clause.start
     subject = ""
     for match in _JOINT.finditer(text, clause.start, clause.end):
-        if match["word"] is None or _is_enclosed(text, match.start()):
+        is_series = match["comma"] is not None and "," in text[start : match.start()]
+        if match["word"] is None or is_series or _is_enclosed(text, match.start()):
             continue
         shared = _subject(text[start : match.start()]) if not subject else None
         left = f"{subject} {text[start : match.start()]}" if subject else text[start : match.start()]
@@ -211,13 +228,15 @@ def _subject(left: str) -> _Subject | None:
     if not words or not SCOPE_WORDS.isdisjoint(words) or words[0] in PREPOSITIONS | {"there", "here", "note"}:
         return None
     verbs = [n for n, word in enumerate(words) if n and word in FINITE_AUXILIARIES]
-    verbs = verbs or [n for n in range(1, len(words)) if _is_lexical_verb(words, n)]
+    verbs = verbs or [
+        n for n in range(1, len(words)) if _is_lexical_verb(words, n) or _is_plural_verb(words, n)
+    ]
     if not verbs:
         return None
     last = verbs[0]
     while last > 1 and is_adverb(words[last - 1]):
         last -= 1
-    text = left[: tokens[last - 1].end()].strip()
+    text = left[tokens[0].start() : tokens[last - 1].end()]
     if last > 7 or is_adverb(words[0]) or words[0].endswith("ing") or re.search(r"[,:;()]", text):
         return None
     return _Subject(text, words[verbs[0]], len(words) - verbs[0] - 1)
@@ -236,10 +255,11 @@ def _is_second_predicate(left: list[str], right: list[str], subject: _Subject) -
         return False
     verb, following, before = right[0], right[1], left[-1]
     is_past = subject.verb in PAST_FORMS
+    is_plural = subject.verb in _PLURAL or (subject.verb in BASE_FORMS and not is_past)
     is_singular = subject.verb in _SINGULAR or (subject.verb in S_FORMS and not is_past)
     if verb in FINITE_AUXILIARIES:
-        agrees = verb in MODALS or (verb in _SINGULAR and subject.verb not in _PLURAL)
-        return agrees or (verb in _PLURAL and subject.verb in _PLURAL) or (verb in BE and is_past)
+        agrees = verb in MODALS or (verb in _SINGULAR and not is_plural)
+        return agrees or (verb in _PLURAL and is_plural) or (verb in BE and is_past)
     is_strong = following in ARTICLES | _OBJECTS or is_adverb(following) or following[0].isdigit()
     is_object = is_strong or (following not in PREPOSITIONS | {"and", "or"} and not before.endswith("s"))
     if verb in S_FORMS and is_singular:

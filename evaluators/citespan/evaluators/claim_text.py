@@ -23,9 +23,12 @@ _DELIMITERS = re.compile(r"\*{1,3}|_{1,3}|~~")
 _ESCAPE = re.compile(r"\\([*_`~#\[\]|>])")
 _BULLET = re.compile(r"^\s*(?:[•‣▪◦●○·–—+-]|\[[ xX]\]|☐|☑|✅|✔)\s+")
 _SPACES = re.compile(r"\s+")
+_STRAY = re.compile(r"^[.,;:!?。，；：]+\s+")
+"""Stops left over at the start: of a marker's sentence, of a clause."""
+
 _MARKED_UP = re.compile(r"[*_`~\[\\<(（•‣▪◦●○·–—+☐☑✅✔-]")
 _EMPTY_BRACKETS = re.compile(r"\s{0,3}[(（\[]\s*[,;，；]*\s*[)）\]]")
-_LEFT_EDGE = re.compile(r"(?:[\s|*_~#>`•‣▪◦●○·☐☑✅✔]|[–—+-](?=\s)|\[[ xX]\]\s)*")
+_LEFT_EDGE = re.compile(r"(?:[.,;:!?。，；：]+\s)?(?:[\s|*_~#>`•‣▪◦●○·☐☑✅✔]|[–—+-](?=\s)|\[[ xX]\]\s)*")
 _RIGHT_EDGE = frozenset(" \t\n\r\u00a0\u2009\u202f\u3000|*_~`#\\")
 
 
@@ -57,7 +60,7 @@ def _cells(row: str) -> list[str]:
 
 def plain_text(text: str) -> str:
     """Return Markdown as a reader sees it: no emphasis, link addresses, code ticks or bullets."""
-    text = _SPACES.sub(" ", text).strip()
+    text = _STRAY.sub("", _SPACES.sub(" ", text).strip())
     if not _MARKED_UP.search(text):
         return text
     text = _LINK.sub(lambda match: "" if match[0].startswith("!") else match["text"], text)

@@ -70,7 +70,7 @@ def _claims_of(
 
 def _atoms(sentence: Sentence, language: str, splitting: Splitting) -> tuple[Atom, ...]:
     is_text = sentence.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM)
-    if splitting is Splitting.SENTENCE or not is_text:
+    if splitting == Splitting.SENTENCE or not is_text:
         return (Atom(0, len(sentence.masked)),)
     ends = frozenset(run.end - sentence.start for run in sentence.runs)
     return split_atoms(sentence.masked, ends, language)
