@@ -12,9 +12,11 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from case_payloads import read_structured
 
 from citespan.evaluators.claims import Certainty, ResolvedCitation
 from citespan.evaluators.decompose import decompose
@@ -23,7 +25,6 @@ from citespan.evaluators.reading.inspection import citations_of, inspection_to_d
 from citespan.evaluators.reading.reader import read_runs
 from citespan.evaluators.resolve import resolve
 from citespan.evaluators.runs import Run
-from citespan.evaluators.sources.source import Span, Trace
 from citespan.evaluators.sources.spanfile import SpanFile
 
 RUNS_BAR = 0.95
@@ -218,30 +219,13 @@ def check_case(case: Mapping[str, Any], figures: Figures) -> None:
 
 
 def run_of_case(case: Mapping[str, Any]) -> Run:
-    """Return the case as a run; one with a provider's payload is read from a span that keeps it."""
-    if "structured" in case:
-        trace = Trace("0" * 31 + "1", (_payload_span(case),))
-        return read_runs(trace)[0]
+    """Return the case as a run; a provider's payload gives the citations that its adapter reads."""
     keys = ("id", "label", "text")
-    passages = [{key: document[key] for key in keys} for document in case["documents"]]
-    return Run.from_dict({"id": case["id"], "answer": case["answer"], "passages": passages})
-
-
-def _payload_span(case: Mapping[str, Any]) -> Span:
-    structured = case["structured"]
-    if structured["format"] != "gemini_grounding":
-        raise SystemExit(f"{case['id']}: no payload is known for the format {structured['format']!r}")
-    chunks = [
-        {"retrievedContext": {"uri": document["id"], "text": document["text"]}}
-        for document in case["documents"]
-    ]
-    grounding = {"groundingChunks": chunks, "groundingSupports": structured["supports"]}
-    candidate = {
-        "content": {"parts": [{"text": case["answer"]}], "role": "model"},
-        "groundingMetadata": grounding,
-    }
-    attributes = {"input.value": "?", "output.value": json.dumps({"candidates": [candidate]})}
-    return Span("0" * 31 + "1", "0" * 15 + "1", None, "GenerateContent", "LLM", 1, 2, attributes)
+    passages = [{key: document.get(key) for key in keys} for document in case["documents"]]
+    run = Run.from_dict({"id": case["id"], "answer": case["answer"], "passages": passages})
+    if "structured" not in case:
+        return run
+    return replace(run, citations=read_structured(case).citations)
 
 
 def _compare_markers(
@@ -280,9 +264,10 @@ def _compare_invalid(
 ) -> Iterator[str]:
     for want in case["expect"]["invalid"]:
         reasons = {c.reason for c in citations if c.marker == want["raw"] and c.passage_id is None}
-        figures.invalid.add(bool(reasons))
-        if not reasons:
-            yield f"{want['raw']} is not found to name nothing"
+        is_right = bool(reasons) and want.get("reason", next(iter(reasons))) in reasons
+        figures.invalid.add(is_right)
+        if not is_right:
+            yield f"{want['raw']} names nothing for {reasons or 'no reason'}, expected {want.get('reason')}"
     for want in case["expect"].get("ambiguous", ()):
         unsure = {
             c.passage_id for c in citations if c.marker == want["raw"] and c.certainty is Certainty.AMBIGUOUS

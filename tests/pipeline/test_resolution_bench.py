@@ -23,7 +23,9 @@ def bench() -> Iterator[ModuleType]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["resolution_bench"] = module  # where its dataclasses look up their annotations
+    sys.path.insert(0, str(ROOT / "bench"))  # as when the script runs
     spec.loader.exec_module(module)
+    sys.path.remove(str(ROOT / "bench"))
     yield module
     del sys.modules["resolution_bench"]
 
@@ -78,6 +80,68 @@ def test_case_that_comes_out_wrong_fails_the_bench(bench: ModuleType, tmp_path: 
     path = tmp_path / "cases.jsonl"
     path.write_text(json.dumps(case), encoding="utf-8")
     assert bench.main(["--cases", str(path)]) == 1
+
+
+GREEN = "Green tea needs 80 degrees."
+
+
+@pytest.mark.parametrize(
+    "structured",
+    [
+        {"supports": [{"segment": {"endIndex": 27}, "groundingChunkIndices": [0]}]},
+        {"annotations": [{"type": "file_citation", "file_id": "d0", "index": 27}]},
+        {
+            "annotations": [
+                {"type": "url_citation", "url_citation": {"url": "u", "start_index": 0, "end_index": 27}}
+            ]
+        },
+        {
+            "content": [
+                {"type": "text", "text": GREEN, "citations": [{"document_index": 0, "cited_text": "Green"}]},
+                {"type": "text", "text": " Enjoy."},
+            ]
+        },
+        {"content": [{"type": "text", "text": GREEN}, {"type": "reference", "reference_ids": [0]}]},
+        {
+            "content": [
+                {
+                    "citationsContent": {
+                        "content": [{"text": GREEN}],
+                        "citations": [{"location": {"documentChar": {"documentIndex": 0}}}],
+                    }
+                }
+            ]
+        },
+        {"citations": [{"start": 0, "end": 27, "text": GREEN, "sources": [{"id": "d0"}]}]},
+        {"citations": [{"start": 0, "end": 27, "text": GREEN, "document_ids": ["d0"]}]},
+        {
+            "citations": [
+                {
+                    "generatedResponsePart": {"textResponsePart": {"text": GREEN}},
+                    "retrievedReferences": [{"location": {"s3Location": {"uri": "u"}}}],
+                }
+            ]
+        },
+    ],
+)
+def test_case_s_payload_is_read_by_the_adapter_that_knows_its_shape(
+    bench: ModuleType, structured: dict[str, object]
+) -> None:
+    documents = [{"id": "d0", "label": "0", "text": "Green tea: 80.", "uri": "u"}]
+    case = {"id": "case", "answer": f"{GREEN} Enjoy.", "documents": documents, "structured": structured}
+    assert [(c.passage_id, c.start, c.end) for c in bench.run_of_case(case).citations] == [("d0", 0, 27)]
+
+
+def test_case_with_a_payload_of_no_provider_comes_out_wrong(
+    bench: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = CASES.read_text(encoding="utf-8").splitlines()
+    case = next(case for line in lines if "structured" in (case := json.loads(line)))
+    case["structured"] = {"format": "of nobody", "data": []}
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps(case), encoding="utf-8")
+    assert bench.main(["--cases", str(path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["cases"]["runs"] == {"right": 0, "total": 1}
 
 
 def test_dumps_without_an_expectation_are_read_and_counted(
