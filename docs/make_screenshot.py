@@ -30,8 +30,9 @@ IMAGES = Path(__file__).parent / "images"
 PROJECT = "citespan-demo"
 """Project that the demo is traced into."""
 
-QUESTION = "When are refunds issued, and is premium support included?"
-"""The run whose trace is shown: one of its claims is contradicted by its passage."""
+SYNC = "How does the sync client handle failures?"
+REFUNDS = "When are refunds issued, and is premium support included?"
+"""The two runs whose traces are shown: the worked examples of README.md."""
 
 COLUMNS = (
     "input_value",
@@ -62,8 +63,10 @@ def main() -> None:
         run_example(server.url, PROJECT)
         urls = evaluate(server.url)
         with open_page() as page:
-            take_trace(page, urls[QUESTION])
-            take_traces(page, f"{urls[QUESTION].rpartition('/traces/')[0]}/traces")
+            take_claim(page, urls[REFUNDS], "claim 2", "contradicted.png")
+            take_claim(page, urls[SYNC], "claim 3", "claim-span.png")
+            take_explanation(page, "verdict.png")
+            take_traces(page, urls[SYNC].rpartition("/")[0], "traces.png")
     for image in sorted(IMAGES.glob("*.png")):
         print(f"{image} {image.stat().st_size // 1000} kB")
 
@@ -89,30 +92,34 @@ def open_page() -> Iterator[Page]:
         sys.exit("no Chromium is installed: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
-        page = browser.new_page(viewport={"width": 1440, "height": 900}, device_scale_factor=1.25)
+        page = browser.new_page(device_scale_factor=1.25)
         page.add_init_script("localStorage.setItem('arize-phoenix-theme', 'light')")
         yield page
         browser.close()
 
 
-def take_trace(page: Page, url: str) -> None:
-    """Take a claim span beside the tree of its trace, and the explanation of its verdict."""
+def take_claim(page: Page, url: str, claim: str, name: str) -> None:
+    """Take a claim span beside the tree of its trace."""
+    page.set_viewport_size({"width": 1440, "height": 700})
     page.goto(url)
-    page.get_by_text("claim 2", exact=True).click()
-    details = page.get_by_test_id("span-details")
-    details.locator("pre").get_by_text("CLAIM").wait_for()
+    page.get_by_text(claim, exact=True).click()
+    page.get_by_test_id("span-details").locator("pre").get_by_text("CLAIM").wait_for()
     page.wait_for_load_state("networkidle")
-    trace = page.get_by_test_id("dialog")
-    trace.screenshot(path=IMAGES / "claim.png")
-    details.get_by_role("button", name="View annotation details").click()
+    page.get_by_test_id("dialog").screenshot(path=IMAGES / name)
+
+
+def take_explanation(page: Page, name: str) -> None:
+    """Take the explanation of the verdict of the claim span that is open."""
+    page.get_by_test_id("span-details").get_by_role("button", name="View annotation details").click()
     verdict = page.get_by_role("dialog", name="verdict annotation details")
     verdict.wait_for()
     page.wait_for_timeout(FADE_IN_MS)
-    verdict.screenshot(path=IMAGES / "verdict.png")
+    verdict.screenshot(path=IMAGES / name)
 
 
-def take_traces(page: Page, url: str) -> None:
+def take_traces(page: Page, url: str, name: str) -> None:
     """Take the table of traces with the columns that citespan fills."""
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(url)
     page.wait_for_load_state("networkidle")
     page.get_by_role("button", name="Collapse side navigation").click()
@@ -133,9 +140,9 @@ def take_traces(page: Page, url: str) -> None:
     page.wait_for_load_state("networkidle")
     bar = page.get_by_role("button", name="Columns").bounding_box()
     assert bar is not None
-    top = bar["y"] - 10
+    top = bar["y"] - 6
     clip = FloatRect(x=60, y=top, width=1380, height=900 - top)
-    page.screenshot(path=IMAGES / "traces.png", clip=clip)
+    page.screenshot(path=IMAGES / name, clip=clip)
 
 
 def widen(page: Page, header: Locator, *, by: int) -> None:
