@@ -63,10 +63,18 @@ class Aligned:
 
 
 def align(found: Search, window: Window) -> Aligned:
-    """Return the claim laid beside `window`; among equal words the next one in reading order is taken."""
+    """Return the claim laid beside `window`.
+
+    Among equal words, one in the sentence that has most of the claim is taken, and there the next one in reading
+    order.
+    """
     passage = found.passages[window.passage]
     sentences = passage.text.sentences
     first, last = sentences[window.first].first, sentences[window.last - 1].last
+    masks = found.masks[window.passage]
+    richness = {
+        number: masks[number][1].bit_count() for number in range(window.first, window.last) if number in masks
+    }
     places: dict[int, list[int]] = {}
     hits = found.hits[window.passage]
     for position in range(first, last):
@@ -84,7 +92,9 @@ def align(found: Search, window: Window) -> Aligned:
         candidates = [p for p in places.get(number) or places.get(-1 - number) or () if p not in here]
         if not candidates:
             continue
-        position = next((p for p in candidates if p >= reached), candidates[0])
+        most = max(richness[passage.sentence_of[place]] for place in candidates)
+        best = [place for place in candidates if richness[passage.sentence_of[place]] == most]
+        position = next((place for place in best if place >= reached), best[0])
         there[index] = position
         here[position] = index
         reached = position

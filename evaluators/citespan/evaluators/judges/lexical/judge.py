@@ -62,7 +62,7 @@ class LexicalJudge:
             return Verdict.unjudged("no_words", "the claim has no words to look for")
         passages = [self._passage(passage.text or "") for passage in request.passages]
         ids = [passage.id for passage in request.passages]
-        if not is_english(claim):
+        if not is_english(claim, passages):
             return decide_by_letters(match_letters(request.claim, passages), passages, ids)
         examination = examine(request.claim, passages, request.question, self._model.rarity)
         if examination is None:

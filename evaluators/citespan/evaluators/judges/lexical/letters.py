@@ -15,6 +15,11 @@ __all__ = ["LetterMatch", "is_english", "match_letters"]
 _FEW_WORDS = 6
 """Words from which an English sentence holds at least one word of grammar."""
 
+_LETTERS_LOOKED_AT = 2000
+_WORDS_LOOKED_AT = 200
+_GRAMMAR_SHARE = 0.1
+"""Share of words of grammar from which a passage is English; running text has some 40 %."""
+
 _STRETCH = 3
 """Letters in a stretch; two where a script writes no spaces."""
 
@@ -38,13 +43,20 @@ class LetterMatch:
     """A figure of the claim that no passage has."""
 
 
-def is_english(read: Text) -> bool:
-    """Return whether the words can be read by English rules: Latin letters, and grammar words if there are many."""
-    letters = [letter for letter in read.text[:2000] if letter.isalpha()]
+def is_english(claim: Text, passages: Sequence[PassageReading]) -> bool:
+    """Return whether claim and passages can be read by English rules.
+
+    They can if most letters are Latin and there are words of grammar: in the claim, or else in the passages,
+    since a short claim may have none.
+    """
+    letters = [letter for letter in claim.text[:_LETTERS_LOOKED_AT] if letter.isalpha()]
     latin = sum(letter.isascii() or "LATIN" in unicodedata.name(letter, "") for letter in letters)
     if 2 * latin < len(letters):
         return False
-    return len(read.words) < _FEW_WORDS or "" in read.keys
+    if len(claim.words) < _FEW_WORDS or "" in claim.keys:
+        return True
+    keys = [key for passage in passages for key in passage.text.keys[:_WORDS_LOOKED_AT]]
+    return keys.count("") >= _GRAMMAR_SHARE * len(keys)
 
 
 def match_letters(claim: str, passages: Sequence[PassageReading]) -> LetterMatch | None:

@@ -18,6 +18,9 @@ from citespan.evaluators.judges.lexical.words import Text, stem_of
 
 __all__ = ["find_negations", "find_opposites"]
 
+_CLOSE = 3
+"""Words within which one word is said of the next."""
+
 _EARSHOT = 8
 """Words within which an opposite in the passage belongs to a word that both have."""
 
@@ -102,6 +105,10 @@ def find_opposites(aligned: Aligned) -> Iterator[Finding]:
     for index, key in enumerate(claim.keys[: aligned.claim.own_words]):
         if key:
             if key in keys_there:
+                displaced = _displaced(aligned, index, keys_there)
+                if displaced is not None:
+                    yield displaced
+                    return
                 continue
             opposites, places, here = OPPOSITES.get(key, frozenset()), keys_there, claim.keys
         else:
@@ -123,6 +130,32 @@ def find_opposites(aligned: Aligned) -> Iterator[Finding]:
             "antonym", f'The passage says "{said}"; the claim says "{claimed}".', is_clash=True, place=rival
         )
         return
+
+
+def _displaced(aligned: Aligned, index: int, keys_there: dict[str, int]) -> Finding | None:
+    """Return that the passage says a word's opposite of what the claim says it of, and the word of something else.
+
+    "Closed on Mondays" for "open on Mondays and closed on Tuesdays": what follows the word in the claim follows
+    the opposite in the passage.
+    """
+    claim, passage, there = aligned.claim_text, aligned.passage_text, aligned.there
+    opposites = OPPOSITES.get(claim.keys[index], frozenset()) & keys_there.keys() - set(claim.keys)
+    following = next(
+        (i for i in range(index + 1, min(index + _CLOSE + 1, len(claim.words))) if claim.keys[i]), None
+    )
+    if not opposites or following not in there:
+        return None
+    before = range(max(there[following] - _CLOSE, aligned.first), there[following])
+    if any(passage.keys[place] == claim.keys[index] for place in before):
+        return None
+    rival = next((place for place in before if passage.keys[place] in opposites), None)
+    if rival is None or _is_negated(claim, index) != _is_negated(passage, rival):
+        return None
+    said = passage.quote(rival, there[following] + 1)
+    claimed = claim.quote(index, following + 1)
+    return Finding(
+        "antonym", f'The passage says "{said}"; the claim says "{claimed}".', is_clash=True, place=rival
+    )
 
 
 def _opposite_costs(aligned: Aligned) -> Finding | None:

@@ -158,10 +158,13 @@ def _missing(aligned: Aligned, quantity: Quantity, nearby: list[Quantity], rival
 
 
 def _is_rival(aligned: Aligned, quantity: Quantity, other: Quantity) -> bool:
-    if other.value is None or other.kind == "ordinal" or other.first in aligned.here:
+    if other.value is None or other.kind == "ordinal":
         return False
-    if quantity.kind == "count":
-        return other.unit == quantity.unit != ""
+    if quantity.kind in _PLAIN:
+        is_like = other.kind == quantity.kind and (
+            quantity.kind != "count" or other.unit == quantity.unit != ""
+        )
+        return is_like and other.first not in aligned.here
     return other.kind == quantity.kind
 
 

@@ -413,17 +413,17 @@ def _unit(word: str) -> tuple[str, float] | None:
 
 
 def _bound_before(read: Text, first: int) -> str:
+    """Return the bound that the words before a number state, the longest wording first ("no more than")."""
     words = read.words
     if first and read.text[read.starts[first] - 1] in "~≈":
         return "~"
-    if first >= 2:
-        two = _TWO_WORD_BOUNDS.get((words[first - 2], words[first - 1]))
-        if two:
-            return two
+    pairs = [(first - 2, first - 1)]
     if first >= 3 and words[first - 1] == "than":
-        two = _TWO_WORD_BOUNDS.get((words[first - 3], words[first - 2]))
-        if two:
-            return two
+        pairs.insert(0, (first - 3, first - 2))
+    for one, other in pairs:
+        bound = _TWO_WORD_BOUNDS.get((words[one], words[other])) if one >= 0 else None
+        if bound:
+            return bound
     return _BOUNDS.get(words[first - 1], "=") if first else "="
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citespan.evaluators.judges.lexical.entities import Entity, read_entities
@@ -216,7 +216,25 @@ def _hits(claim: ClaimReading, passage: PassageReading) -> dict[int, int]:
     for number, other in loose:
         for position in passage.index[other]:
             hits.setdefault(position, -1 - number)
+    hits.update(_equal_measures(claim, passage))
     return hits
+
+
+def _equal_measures(claim: ClaimReading, passage: PassageReading) -> Iterator[tuple[int, int]]:
+    """Yield words of measures that equal one of the claim's in another unit: "1.5 hours" for "90 minutes"."""
+    for quantity in claim.quantities:
+        if quantity.factor == 1 or quantity.amount is None:
+            continue
+        for other in passage.quantities:
+            if (
+                other.kind == quantity.kind
+                and other.unit != quantity.unit
+                and other.amount == quantity.amount
+            ):
+                yield other.first, claim.keys.index(claim.text.keys[quantity.first])
+                unit = claim.text.keys[quantity.last - 1]
+                if unit in claim.keys:
+                    yield other.last - 1, claim.keys.index(unit)
 
 
 def _is_family(one: str, other: str) -> bool:
