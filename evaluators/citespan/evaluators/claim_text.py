@@ -67,7 +67,7 @@ def plain_text(text: str) -> str:
     text = _CODE.sub(r"\2", _TAG.sub("", _BREAK.sub(" ", text)))
     text = _BULLET.sub("", _without_emphasis(text))
     text = _EMPTY_BRACKETS.sub("", _ESCAPE.sub(r"\1", text))
-    return _SPACES.sub(" ", text).strip()
+    return _SPACES.sub(" ", text).strip().removesuffix("\\")
 
 
 def own_range(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
@@ -115,8 +115,9 @@ def _join(left: str, right: str) -> str:
     if not before or not after or after[0] in _CLOSING:
         return before + after
     is_wide = ord(before[-1]) > 0x2E80 or ord(after[0]) > 0x2E80
+    would_fuse = before[-1].isalnum() and after[0].isalnum() and not is_wide
     is_open = before[-1] in "([{（【「『“‘«"
-    return before + after if is_open or (is_wide and not had_space) else f"{before} {after}"
+    return f"{before} {after}" if not is_open and (had_space or would_fuse) else before + after
 
 
 def _without_emphasis(text: str) -> str:

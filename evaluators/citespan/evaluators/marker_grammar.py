@@ -333,7 +333,7 @@ MARKER_FORMS: tuple[MarkerForm, ...] = (
 """Every form, the more specific before the more general: where two match the same text the first wins."""
 
 
-_MARKS = dict(zip("【】［］〔〕〖〗（），；：、｛｝–—‑", "[][][][](),;:,{}---", strict=True))
+_MARKS = dict(zip("【】［］〔〕〖〗（），；：、｛｝–‑", "[][][][](),;:,{}--", strict=True))
 
 
 class _Fold(dict[int, int | None]):

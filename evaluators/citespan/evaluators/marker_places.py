@@ -45,7 +45,7 @@ class Candidate:
 
 
 _CLAUSE_END = re.compile(
-    r"(?:[ \t]*\[[^\[\]\n]{1,60}\]){0,10}[ \t]*[\"'”’»*_)\]]{0,4}(?:\Z|[\r\n.,;:!?|。，、；：！？۔؟।…])"
+    r"(?:[ \t]*\[[^\[\]\n]{1,60}\]){0,10}[ \t]*[\"'”’»*_)\]]{0,4}(?:\Z|[\r\n.,;:!?|。，、；：！？۔؟।…—])"
 )
 _BRACKETS = ("square", "escaped", "footnote", "nested", "caret_bracket", "double_link", "link", "dagger")
 _CHECKBOX = re.compile(r"(?:^|\n)[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+$")
@@ -97,7 +97,7 @@ def is_other_notation(answer: str, candidate: Candidate, *, are_spaced: bool) ->
     is_attached = bool(before) and (before[-1].isalnum() or before[-1] in "_])")
     if not is_attached or len(labels) > 1 or not labels[0].isdigit():
         return False
-    if are_spaced and ("0" in unknown or not ends_clause(answer, candidate)):
+    if are_spaced and before[-1] not in "])" and ("0" in unknown or not ends_clause(answer, candidate)):
         return True
     return _is_indexed(before) or _AFTER_INDEX.match(answer, candidate.end) is not None
 

@@ -25,7 +25,7 @@ _STOP_AFTER_MARKER = re.compile(r"\s{0,3}[.!?。！？؟۔।…]+[\"'”’»�
 _QUOTATIVE = re.compile(r"(?:と|って|[他她它我你您]?们?(?:说|問|问|表示|指出|回答))")
 """What continues a sentence behind a quote that holds a stop of its own."""
 
-_STOP_BEFORE_MARKER = re.compile(r"[!?。！？؟۔।…]\s*$")
+_STOP_BEFORE_MARKER = re.compile(r"[.!?。！？؟۔।…][\"'”’»）)*_]{0,3}\s*$")
 _NEXT_LETTER = re.compile(r"\s{0,8}(\w)")
 _BULLET = re.compile(r"\s*(?:[•‣▪◦●○·–—*+-]|\d{1,3}[.)]|[a-z]\))\s")
 _NO_STOPS = ("th", "lo", "my", "km")
@@ -102,9 +102,10 @@ def _marker_cuts(masked: str, runs: Sequence[tuple[int, int]], language: str) ->
             yield match.end()
         elif language in _NO_STOPS and masked[end : end + 1].isspace():
             yield end
-        elif _STOP_BEFORE_MARKER.search(masked, max(0, start - 3), start):
+        elif _STOP_BEFORE_MARKER.search(masked, max(0, start - 6), start):
             following = _NEXT_LETTER.match(masked, end)
-            if following and not following[1].islower():
+            is_title = _TITLE.search(masked[max(0, start - 8) : start]) is not None
+            if following and following[1].isalpha() and not following[1].islower() and not is_title:
                 yield following.start(1)
 
 
