@@ -150,7 +150,7 @@ def test_calibration_error_weighs_each_bin_by_its_rows(bench: Path) -> None:
         ("strengthening", "Users may leave.", "Users must leave."),
         ("number", "The lamp is green.", None),
         ("number", "4. Turn it off.", None),
-        ("role_swap", "Today Acme Works bought Globex Mills.", "Today Globex Mills bought Acme Works."),
+        ("role_swap", "They saw Acme Works buy Globex Mills.", "They saw Globex Mills buy Acme Works."),
         ("entity_swap", "In May they met Acme Works.", "In May they met Initech Labs."),
     ],
 )
