@@ -126,8 +126,8 @@ class Worker:
         except Stopped:
             report.ended_by = "stop"
         finally:
-            self._note_pass(share, report)
             share.save()
+            self._note_pass(share, report)
         self.health.not_ready = None
         self.metrics.last_pass.set(self._clock.wall())
         return report

@@ -11,6 +11,7 @@ from citespan.evaluators.judges.judge import JudgeCard
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
 from citespan.evaluators.periodic.budget import Limits
 from citespan.evaluators.periodic.sampling import Sampling, Shard
+from citespan.evaluators.reading.rules import ReadingRules
 from citespan.evaluators.series import identifier_of
 from citespan.evaluators.settings import ClaimsMode
 
@@ -32,6 +33,9 @@ class Plan:
 
     options: EvaluateOptions = DEFAULT_OPTIONS
     """How runs are evaluated."""
+
+    rules: ReadingRules | None = None
+    """Where an app keeps its answer and passages, if a settings file says so."""
 
     sampling: Sampling = field(default_factory=Sampling)
     """Which share of the traces is taken."""
@@ -78,6 +82,7 @@ class Plan:
         content = {
             "judge": judge.fingerprint,
             "options": repr(self.options),
+            "rules": repr(self.rules),
             "claims": self.claims_mode,
             "rate": self.sampling.rate,
             "filter": self.filter,

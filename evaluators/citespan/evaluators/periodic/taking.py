@@ -138,7 +138,12 @@ class Taker:
             evaluations.append(run.evaluation)
 
         summary = run_pass(
-            source, self._judge, annotator=self._annotator, options=self._plan.options, on_run=keep
+            source,
+            self._judge,
+            annotator=self._annotator,
+            options=self._plan.options,
+            rules=self._plan.rules,
+            on_run=keep,
         )
         self._has_written = self._has_written or len(summary.set_aside) < len(source.found)
         self._on_summary(summary)
@@ -167,6 +172,7 @@ class Taker:
 
     def _suspect(self, trace_id: str, error: ServerError) -> None:
         self._suspects[trace_id] = error
+        self._share.settling.retry_later(trace_id, _LATER_SECONDS)  # the others first
         # Halving 20 traces down to one fails five times; three such traces in a row are the server's doing.
         if len(self._suspects) >= 3 and not self._has_written:
             raise error
