@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from citespan.evaluators.errors import UsageError
 from citespan.evaluators.options import CitationScope, EvaluateOptions, LabelPolicy, Splitting
+from citespan.evaluators.reading.rules import ReadingRules, load_rules
 
 __all__ = ["CHAT_VARIABLES", "VARIABLES", "ChatSettings", "ClaimsMode", "Settings"]
 
@@ -35,6 +37,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "label_policy": ("CITESPAN_LABEL_POLICY",),
     "series": ("CITESPAN_SERIES",),
     "claims": ("CITESPAN_CLAIMS",),
+    "reading_rules": ("CITESPAN_READING_RULES",),
     "home": ("CITESPAN_HOME",),
 }
 """Variables that set each field, the first one that is set wins; one that is empty counts as unset.
@@ -80,6 +83,9 @@ class Settings(BaseModel):
 
     claims: ClaimsMode = "spans"
     """How claims are shown in Phoenix."""
+
+    reading_rules: str | None = None
+    """File that names where an app's spans keep answer, question and passages; see `reading.rules`."""
 
     home: str = ".citespan"
     """Folder of what citespan keeps on this machine, such as the database of a local Phoenix."""
@@ -130,6 +136,15 @@ class Settings(BaseModel):
         return EvaluateOptions(
             splitting=self.splitting, citation_scope=self.citation_scope, label_policy=self.label_policy
         )
+
+    @property
+    def rules(self) -> ReadingRules | None:
+        """Where an app keeps what is read, if a file says so.
+
+        Raises:
+            UsageError: The file cannot be read, or holds no rules.
+        """
+        return None if self.reading_rules is None else load_rules(Path(self.reading_rules))
 
     def describe_endpoint(self) -> str:
         """Return the endpoint and who set it, for messages."""

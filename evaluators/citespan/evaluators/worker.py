@@ -19,6 +19,7 @@ from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.judges.registry import load_judge
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
 from citespan.evaluators.reading.reader import read_runs
+from citespan.evaluators.reading.rules import ReadingRules
 from citespan.evaluators.runs import Run
 from citespan.evaluators.sources.source import Source, Trace
 
@@ -83,6 +84,7 @@ def run_pass(
     *,
     annotator: Annotator | None = None,
     options: EvaluateOptions = DEFAULT_OPTIONS,
+    rules: ReadingRules | None = None,
     show_unchanged: bool = False,
     on_run: Callable[[EvaluatedRun], None] | None = None,
     on_progress: Callable[[PassSummary], None] | None = None,
@@ -96,6 +98,7 @@ def run_pass(
         judge: A judge, or its name in the registry.
         annotator: Writes the evaluations back and tells what is done already; without one nothing is written.
         options: How to evaluate.
+        rules: Where an app keeps its answer and passages, if a settings file says so.
         show_unchanged: Whether runs that are done are judged again for `on_run`, though not written again:
             a label table is of every run.
         on_run: Called with every run evaluated, after it was written.
@@ -107,7 +110,7 @@ def run_pass(
         InputError: The source's file cannot be read.
     """
     judge = load_judge(judge) if isinstance(judge, str) else judge
-    evaluation_pass = _Pass(judge, annotator, options, show_unchanged, on_run)
+    evaluation_pass = _Pass(judge, annotator, options, rules, show_unchanged, on_run)
     for batch in _batches(source.traces(), evaluation_pass.read):
         evaluation_pass.work(batch)
         if on_progress is not None:
@@ -135,6 +138,7 @@ class _Pass:
     judge: Judge
     annotator: Annotator | None
     options: EvaluateOptions
+    rules: ReadingRules | None
     show_unchanged: bool
     on_run: Callable[[EvaluatedRun], None] | None
     summary: PassSummary = field(default_factory=PassSummary)
@@ -143,7 +147,7 @@ class _Pass:
         """Return the runs of a trace; none if it has none or cannot be read."""
         self.summary.traces += 1
         try:
-            return _ReadTrace(trace, read_runs(trace))
+            return _ReadTrace(trace, read_runs(trace, self.rules))
         except Exception as error:
             self._set_aside(trace.trace_id, "not_readable", error)
             return _ReadTrace(trace, ())

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from citespan.evaluators.command.terminal import Terminal
     from citespan.evaluators.runs import Run
+    from citespan.evaluators.settings import Settings
     from citespan.evaluators.sources.source import Trace
 
 TRACE_ID = re.compile(r"[0-9a-f]{32}")
@@ -36,6 +37,7 @@ def inspect(
     ],
     endpoint: given.EndpointOption = None,
     project: given.ProjectOption = None,
+    reading_rules: given.RulesOption = None,
     as_json: given.JsonOption = False,
 ) -> None:
     """Show how a trace was read: question, answer, passages, citations, and how sure that is.
@@ -47,10 +49,17 @@ def inspect(
     from citespan.evaluators.errors import InputError
     from citespan.evaluators.reading.inspection import inspections_to_dict
     from citespan.evaluators.reading.reader import read_runs
+    from citespan.evaluators.settings import Settings
 
     terminal = Terminal(as_json=as_json)
-    traces = _traces(what, endpoint, project)
-    runs = [(trace, run) for trace in traces for run in read_runs(trace)]
+    settings = Settings.load(
+        endpoint=endpoint,
+        project=project,
+        reading_rules=None if reading_rules is None else str(reading_rules),
+    )
+    rules = settings.rules
+    traces = _traces(what, settings)
+    runs = [(trace, run) for trace in traces for run in read_runs(trace, rules)]
     if not runs:
         raise InputError(
             f"{what} holds no run that citespan can read: {len(traces)} traces, and none has one"
@@ -62,18 +71,16 @@ def inspect(
         _print(terminal, trace, run)
 
 
-def _traces(what: str, endpoint: str | None, project: str | None) -> Sequence[Trace]:
+def _traces(what: str, settings: Settings) -> Sequence[Trace]:
     from pathlib import Path
 
     from citespan.evaluators.command.sourced import FileTraces
     from citespan.evaluators.phoenix.client import PhoenixClient
     from citespan.evaluators.phoenix.connection import Connection
-    from citespan.evaluators.settings import Settings
     from citespan.evaluators.sources.phoenix import PhoenixSource
 
     if TRACE_ID.fullmatch(what.lower()) is None or Path(what).exists():
         return list(FileTraces(Path(what), None).traces())
-    settings = Settings.load(endpoint=endpoint, project=project)
     with PhoenixClient(Connection.from_settings(settings)) as client:
         source = PhoenixSource(client, client.project(settings.project), trace_ids=[what.lower()])
         return list(source.traces())

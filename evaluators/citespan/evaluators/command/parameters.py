@@ -13,7 +13,7 @@ from citespan.evaluators.options import CitationScope, LabelPolicy, Splitting
 if TYPE_CHECKING:
     from citespan.evaluators.command.gates import Gate
 
-EVALUATION, OUTPUT, GATES, PHOENIX = "Evaluation", "Output", "Gates", "Phoenix"
+EVALUATION, READING, OUTPUT, GATES, PHOENIX = "Evaluation", "Reading", "Output", "Gates", "Phoenix"
 """Headings of the panels in `--help`."""
 
 
@@ -127,6 +127,17 @@ PolicyOption = Annotated[
         help="Whether any one cited passage must support a claim alone, or their union: any or union. "
         "\\[CITESPAN_LABEL_POLICY; default: any]",
         rich_help_panel=EVALUATION,
+        show_default=False,
+    ),
+]
+RulesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--reading-rules",
+        metavar="FILE",
+        help="TOML or JSON file that names the spans and attributes that hold answer, question and passages. "
+        "\\[CITESPAN_READING_RULES]",
+        rich_help_panel=READING,
         show_default=False,
     ),
 ]

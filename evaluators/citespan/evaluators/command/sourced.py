@@ -56,7 +56,7 @@ def evaluate_source(
         show_unchanged: Whether to show runs that are evaluated already.
 
     Raises:
-        UsageError: The judge is unknown, or the label table cannot be written.
+        UsageError: The judge is unknown, the reading rules are none, or the label table cannot be written.
         ServerError: Phoenix cannot be reached or refuses; what was done so far is printed and stays.
         InputError: A file of spans cannot be read.
     """
@@ -73,6 +73,7 @@ def evaluate_source(
                 judge,
                 annotator=annotator,
                 options=settings.options,
+                rules=settings.rules,
                 show_unchanged=show_unchanged,
                 on_run=take,
             )
