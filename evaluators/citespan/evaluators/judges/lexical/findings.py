@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from citespan.evaluators.judges.lexical.alignment import Aligned
+from citespan.evaluators.judges.lexical.condition_rule import find_conditions
 from citespan.evaluators.judges.lexical.finding import Finding
 from citespan.evaluators.judges.lexical.name_rule import find_exchanged, find_names
 from citespan.evaluators.judges.lexical.negation_rule import find_negations, find_opposites
@@ -29,5 +30,6 @@ def find_all(aligned: Aligned, found: Search, context: Container[str] = frozense
         *find_numbers(aligned, found),
         *find_negations(aligned),
         *find_strengthenings(aligned),
+        *find_conditions(aligned),
         *([exchanged] if exchanged is not None else find_names(aligned, found, context)),
     ]

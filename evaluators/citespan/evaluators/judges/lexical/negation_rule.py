@@ -110,7 +110,7 @@ def find_opposites(aligned: Aligned) -> Iterator[Finding]:
                     yield displaced
                     return
                 continue
-            opposites, places, here = OPPOSITES.get(key, frozenset()), keys_there, claim.keys
+            opposites, places, here = _opposites(claim, index), keys_there, claim.keys
         else:
             word = claim.words[index]
             if word in words_there:
@@ -130,6 +130,11 @@ def find_opposites(aligned: Aligned) -> Iterator[Finding]:
             "antonym", f'The passage says "{said}"; the claim says "{claimed}".', is_clash=True, place=rival
         )
         return
+
+
+def _opposites(claim: Text, index: int) -> frozenset[str]:
+    known = OPPOSITES.get(claim.keys[index], frozenset())
+    return known | {stem_of(form) for form in negative_forms(claim.words[index])} - {claim.keys[index]}
 
 
 def _displaced(aligned: Aligned, index: int, keys_there: dict[str, int]) -> Finding | None:

@@ -129,7 +129,11 @@ _SCOPE_ENDS = frozenset(
     ["but", "although", "though", "however", "because", "while", "whereas", "which", "who", "that", "and"]
 )
 
-_PREFIXES = ("un", "in", "im", "non", "dis", "ir", "il", "mis")
+_SURE_PREFIXES = ("un", "non")
+_ADJECTIVE_PREFIXES = ("in", "im", "il", "ir", "dis")
+_ADJECTIVE_ENDINGS = ("able", "ible", "ive", "ent", "al", "ate", "ect", "ete", "ar")
+_SHORTEST_FORM = 5
+"""Letters of the shortest word that may be a negative form or be left of one."""
 
 
 def _opposites() -> dict[str, frozenset[str]]:
@@ -219,6 +223,9 @@ def negation_scopes(read: Text, first: int, last: int) -> dict[int, list[int]]:
     scopes: dict[int, list[int]] = {}
     for index in range(first, last):
         word = read.words[index]
+        if word == "non" and read.gap(index) == "-" and index + 1 < last:
+            scopes[index] = [index + 1]
+            continue
         if not (word in _NEGATORS or word.endswith(("n't", "n’t"))) or not is_negator(read, index):
             continue
         if _opens_answer(read, index) or not _UNSTATED.isdisjoint(read.words[max(index - 5, first) : index]):
@@ -259,7 +266,14 @@ def denials(read: Text, first: int, last: int) -> list[int]:
 
 
 def negative_forms(word: str) -> tuple[str, ...]:
-    """Return the words that say "not" and `word` in one: `unavailable` for `available`, and the reverse."""
-    forms = tuple(prefix + word for prefix in _PREFIXES)
-    bare = tuple(word[len(prefix) :] for prefix in _PREFIXES if word.startswith(prefix) and len(word) > 5)
-    return forms + bare
+    """Return the words that say "not" and `word` in one, and the reverse: `unavailable` for `available`.
+
+    The prefixes in-, im-, il-, ir- and dis- are taken for a "not" only before a word that ends as adjectives do:
+    "increase" is not the opposite of "crease".
+    """
+    forms = [prefix + word for prefix in _SURE_PREFIXES]
+    forms += [word.removeprefix(prefix) for prefix in _SURE_PREFIXES if word.startswith(prefix)]
+    if word.endswith(_ADJECTIVE_ENDINGS):
+        forms += [prefix + word for prefix in _ADJECTIVE_PREFIXES]
+        forms += [word.removeprefix(prefix) for prefix in _ADJECTIVE_PREFIXES if word.startswith(prefix)]
+    return tuple(form for form in forms if len(form) >= _SHORTEST_FORM)

@@ -141,7 +141,8 @@ def read_words(text: str) -> Text:
         words.append(match[0].lower())
         starts.append(match.start())
         ends.append(match.end())
-    keys = [_keys[word] if word in _keys else key_of(word) for word in words]
+    known = _keys.get  # another thread may clear the cache at any time
+    keys = [key if (key := known(word)) is not None else key_of(word) for word in words]
     read = Text(text, words, keys, starts, ends)
     read.sentences = _sentences(read)
     return read
