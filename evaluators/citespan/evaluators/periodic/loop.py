@@ -29,6 +29,8 @@ __all__ = ["Worker"]
 TRACES_PER_BATCH = 20
 """Traces evaluated and written together: some 100 claim spans, and as many verdicts."""
 
+_SIGN_OF_LIFE_SECONDS = 60.0
+
 
 class Worker:
     """Evaluates the traces of one project as they settle."""
@@ -63,9 +65,11 @@ class Worker:
         self._stop = stop or Stop()
         self._clock = clock or self._stop.clock
         self.metrics = metrics or WorkerMetrics()
-        self._judge = TimedJudge(judge, self.metrics, self._stop, self._clock.monotonic)
         self._log = log
         self.health = Health(self._clock.monotonic)
+        self._judge = TimedJudge(
+            judge, self.metrics, before_call=self._go_on, monotonic=self._clock.monotonic
+        )
         self._share: Share | None = None
         self._annotator: Annotator | None = None
         self._spans: PacedSpans | None = None
@@ -89,12 +93,12 @@ class Worker:
                 self._note_trouble(error, pause)
             else:
                 backoff.reset()
-                pause = 0.0 if report.has_more else pause
-            self._clock.sleep(pause)
+                pause = 0.0 if report.has_more and report.taken else pause
+            self._rest(pause)
         self._log("stopped")
 
     def run_once(self) -> PassReport:
-        """Do one whole pass: what is new has to be watched until it has settled.
+        """Do one whole pass, which watches what is new until it has settled, and return all that was done.
 
         Raises:
             UsageError: Phoenix does not understand a filter of the plan.
@@ -102,11 +106,13 @@ class Worker:
             ServerError: Phoenix cannot be reached or refuses; what was written stays.
         """
         report = self.one_pass()
-        while report.has_more and report.ended_by is None:
-            report = self.one_pass()
-        if report.pending and report.ended_by is None:
-            self._clock.sleep(self._plan.settle_seconds)
-            report = self.one_pass()
+        has_rested = False
+        while report.ended_by is None and (report.has_more or (report.pending and not has_rested)):
+            if not (report.has_more and report.taken):
+                self._rest(self._plan.settle_seconds)
+                has_rested = not report.has_more
+            earlier, report = report, self.one_pass()
+            report.follow(earlier)
         return report
 
     def one_pass(self) -> PassReport:
@@ -162,6 +168,14 @@ class Worker:
             if waiting:
                 report.ended_by = "stop" if self._stop.is_wanted else budget.ended_by
         taker.settle_suspicions()
+
+    def _rest(self, seconds: float) -> None:
+        """Wait, showing signs of life."""
+        while seconds > 0 and not self._stop.is_wanted:
+            self.health.beat()
+            some = min(seconds, _SIGN_OF_LIFE_SECONDS)
+            self._clock.sleep(some)
+            seconds -= some
 
     def _go_on(self) -> None:
         self.health.beat()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -11,7 +10,6 @@ from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.findings import JudgedClaim
 from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
 from citespan.evaluators.measures import MEASURES, Ratio, pool
-from citespan.evaluators.periodic.stopping import Stop, Stopped
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 
 __all__ = ["TimedJudge", "WorkerMetrics", "usage_of"]
@@ -113,15 +111,21 @@ class WorkerMetrics:
 
 
 class TimedJudge:
-    """A judge whose calls are timed, and that begins none once a stop is wanted."""
+    """A judge whose calls are timed, and announced before they begin."""
 
     def __init__(
-        self, judge: Judge, metrics: WorkerMetrics, stop: Stop, clock: Callable[[], float] = time.monotonic
+        self,
+        judge: Judge,
+        metrics: WorkerMetrics,
+        *,
+        before_call: Callable[[], None],
+        monotonic: Callable[[], float],
     ) -> None:
+        """Prepare to judge; `before_call` may raise `Stopped`, while nothing of the batch is written yet."""
         self._judge = judge
         self._metrics = metrics
-        self._stop = stop
-        self._clock = clock
+        self._before_call = before_call
+        self._monotonic = monotonic
 
     @property
     def card(self) -> JudgeCard:
@@ -129,16 +133,11 @@ class TimedJudge:
         return self._judge.card
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
-        """Return one verdict per request, in the same order.
-
-        Raises:
-            Stopped: A stop is wanted; nothing of the batch was written yet.
-        """
-        if self._stop.is_wanted:
-            raise Stopped
-        before = self._clock()
+        """Return one verdict per request, in the same order."""
+        self._before_call()
+        before = self._monotonic()
         verdicts = self._judge.judge(requests)
-        self._metrics.judge_seconds.observe(self._clock() - before)
+        self._metrics.judge_seconds.observe(self._monotonic() - before)
         return verdicts
 
 

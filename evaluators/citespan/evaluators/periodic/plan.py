@@ -121,6 +121,15 @@ class PassReport:
     has_more: bool = False
     """Whether there is more to read at once."""
 
+    def follow(self, earlier: PassReport) -> None:
+        """Add what earlier passes did to this, the last one."""
+        self.seen += earlier.seen
+        self.taken += earlier.taken
+        self.runs_evaluated += earlier.runs_evaluated
+        self.runs_unchanged += earlier.runs_unchanged
+        self.skipped += earlier.skipped
+        self.failed = {**earlier.failed, **self.failed}
+
     def to_dict(self) -> dict[str, object]:
         """Return the JSON form."""
         return {

@@ -21,7 +21,7 @@ from citespan.evaluators.phoenix.span_writer import SpanWriter
 
 __all__ = ["Share"]
 
-MOST_PENDING = 10_000
+MOST_PENDING = 50_000
 """Traces that may wait at once: a longer backlog is read in steps, so that memory stays flat."""
 
 _NOT_YET_EVALUATED = "not trace_annotations['cite_state']"
