@@ -45,6 +45,8 @@ def texts(answer: str) -> list[str]:
             ["Green tea takes 80", "black tea takes 95", "white tea is mild."],
         ),
         ("Tea is hot [1] and coffee is cold [2].", ["Tea is hot", "coffee is cold."]),
+        ("Tea is hot [1] Coffee is cold [2]", ["Tea is hot", "Coffee is cold"]),
+        ("Backups run nightly and are kept for 30 days.", ["Backups run nightly", "Backups are kept for 30 days."]),
         ("Die Auflage ist neu und teuer; sie kostet nur 5 Euro.", ["Die Auflage ist neu und teuer", "sie kostet nur 5 Euro."]),
     ],
 )  # fmt: skip
@@ -82,6 +84,9 @@ def test_assertions_that_stand_alone_are_claims_of_their_own(sentence: str, part
         "Is tea hot, and is coffee cold?",
         "Prices include tax, and shipping costs.",
         "She is a doctor and author of the book.",
+        "The client retries failures, logs errors, and surfaces them.",
+        "He left due to his experience, charismatic skills, and passionate will to satisfy customers.",
+        "Gaining insight into his thought processes, inspirations, and his views would help.",
     ],
 )
 def test_conditions_comparisons_lists_and_quotes_stay_whole(sentence: str) -> None:

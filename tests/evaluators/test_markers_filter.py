@@ -55,6 +55,9 @@ def texts(answer: str, passages: list[Passage]) -> list[str]:
         "Use {1} as a placeholder.",
         "turn 1 of the game.",
         "We measured [CO2]. It weighs [5kg].",
+        "The ratio is [1:3]. It matches [A-Z0-9].",
+        "Tea [Note: see below] is.",
+        "[Figure 3] shows it.",
     ],
 )
 def test_prose_code_dates_intervals_and_units_do_not_cite(answer: str) -> None:
@@ -79,6 +82,8 @@ def test_two_prices_are_no_formula() -> None:
         ("Tea is hot [1]. [2024 report] says so [km/h].", ["[1]"]),
         ("Tea is hot [1]. The [CO2] level rises [CO2].", ["[1]"]),
         ("Tea is hot [1], in [2019].", ["[1]"]),
+        ("Tea is hot [1]. Sea [Source: Some Book].", ["[1]", "[Source: Some Book]"]),
+        ("He left.[1][3] It was 2 [2]—so.", ["[1]", "[3]", "[2]"]),
     ],
 )
 def test_the_house_style_tells_an_invalid_citation_from_prose(answer: str, cites: list[str]) -> None:

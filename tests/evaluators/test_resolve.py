@@ -254,3 +254,8 @@ def test_chunks_of_one_file_are_candidates_of_its_name() -> None:
 def test_labels_are_not_renumbered_by_order_of_appearance() -> None:
     read = Read("Tea [3]. Sea [1].", numbered(3))
     assert [c.passage_id for c in read.citations] == ["id-3", "id-1"]
+
+
+def test_a_marker_that_is_the_subject_of_a_sentence_belongs_to_it() -> None:
+    read = Read("Reference [1] states that tea is hot. [2] adds that it is green.", numbered(2))
+    assert read.labels == [["1"], ["2"]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,13 +16,15 @@ CASES = ROOT / "tests" / "data" / "cases" / "citation_cases.jsonl"
 
 
 @pytest.fixture(scope="module")
-def bench() -> ModuleType:
+def bench() -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location("splitting", ROOT / "bench" / "splitting.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules["splitting"] = module  # dataclasses look their module up there
     spec.loader.exec_module(module)
-    return module
+    yield module
+    del sys.modules["splitting"]
 
 
 def test_every_recorded_case_agrees(bench: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,8 @@ _OPENING = 14
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _SEMICOLON = re.compile(r"[;；]\s*(?=\S)")
-_JOINT = re.compile(r"(?P<comma>,)?\s+(?P<word>and|but)\s+|(?P<marked>,)\s+(?=\w)", re.IGNORECASE)
+_JOINT = re.compile(r"(?P<comma>,)?\s+(?P<word>and|but)\s+|,\s+(?=\w)|\s{3,}(?=(?-i:[A-Z]))")
+"""`, and`, `and`; a comma or the space of a marker, which only count behind one."""
 _QUOTES = re.compile(r"[\"“”«»„‟「」『』]")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
@@ -92,8 +93,7 @@ def _clause_joints(text: str, marker_ends: frozenset[int], language: str) -> Ite
         if match.start() < start or _is_enclosed(text, match.start()):
             continue
         left, right = text[start : match.start()], text[match.end() :]
-        joint = match.start() if is_semicolon or match["word"] is None else match.start("word")
-        is_marked = _has_marker(marker_ends, start + len(left.rstrip()), joint)
+        is_marked = _has_marker(marker_ends, start + len(left.rstrip()), match.end())
         if is_semicolon:
             stands = _stand_apart(left, right.partition(";")[0], language, is_marked=is_marked)
         else:

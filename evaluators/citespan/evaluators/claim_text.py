@@ -17,11 +17,13 @@ _LINK = re.compile(
     r"!?\[(?P<text>[^\[\]\n]{0,300})\]\(<?[^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)?>?(?:\s+\"[^\"\n]{0,200}\")?\)"
 )
 _BREAK = re.compile(r"</?(?:br|p|div|li|ul|ol)\s*/?>", re.IGNORECASE)
-_TAG = re.compile(r"</?(?:b|i|u|em|strong|span|mark|sub|small)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
+_TAG = re.compile(r"</?(?:a|b|i|u|em|strong|span|mark|sub|small)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.{1,500}?)(?<!`)\1(?!`)")
 _DELIMITERS = re.compile(r"\*{1,3}|_{1,3}|~~")
 _ESCAPE = re.compile(r"\\([*_`~#\[\]|>])")
 _BULLET = re.compile(r"^\s*(?:[•‣▪◦●○·–—+-]|\[[ xX]\]|☐|☑|✅|✔)\s+")
+_CLOSING_EMPHASIS = re.compile(r"[*_~]{1,3}(?:[\s.,;:!?)\]。，；：！？]|$)")
+_PRIVATE_USE = re.compile(r"[\ue200-\ue206]|\\ue20[0-6]")
 _SPACES = re.compile(r"\s+")
 _STRAY = re.compile(r"^[.,;:!?。，；：]+\s+")
 """Stops left over at the start: of a marker's sentence, of a clause."""
@@ -60,6 +62,7 @@ def _cells(row: str) -> list[str]:
 
 def plain_text(text: str) -> str:
     """Return Markdown as a reader sees it: no emphasis, link addresses, code ticks or bullets."""
+    text = _PRIVATE_USE.sub("", text)
     text = _STRAY.sub("", _SPACES.sub(" ", text).strip())
     if not _MARKED_UP.search(text):
         return text
@@ -112,7 +115,7 @@ def _join(left: str, right: str) -> str:
     before, after = left.rstrip(), right.lstrip()
     if before[-1:] in _STOPS and before and after[:1] == before[-1:]:
         after = after[1:].lstrip()
-    if not before or not after or after[0] in _CLOSING:
+    if not before or not after or after[0] in _CLOSING or _CLOSING_EMPHASIS.match(after):
         return before + after
     is_wide = ord(before[-1]) > 0x2E80 or ord(after[0]) > 0x2E80
     would_fuse = before[-1].isalnum() and after[0].isalnum() and not is_wide

@@ -48,7 +48,8 @@ _MEASURE = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]*[^\W\d_a-f][^\W\d_]*", re.IGNORE
 _FORMULA = re.compile(r"(?:[A-Z][a-z]?\d*)+[+-]?")
 _FILE = re.compile(r".+\.[a-z]{2,4}[a-z0-9]?(?:#.*)?", re.IGNORECASE)
 _STRONG_ID = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f-]{15,40}|(?=[a-f]*\d)[0-9a-f]{8,64}|(?=\D*\d)[^\W_][\w.]*(?:[-_:#/][\w.]+)+",
+    r"[0-9a-f]{8}-[0-9a-f-]{15,40}|(?=[a-f]*\d)[0-9a-f]{8,64}"
+    r"|(?=\D*\d)(?=.*[^\W\d_])(?!(?:\w-\w)+$)[^\W_][\w.]*(?:[-_:#/][\w.]+)+",
     re.IGNORECASE,
 )
 _WEAK_ID = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[\w.:#/-]{2,40}", re.IGNORECASE)
@@ -57,10 +58,12 @@ _CITING_TAGS = ("cite", "citation", "co", "doc", "document", "inref", "ref", "re
 
 
 def shape_of(label: str) -> str:
-    """Return the shape of a label: `doc-99` and `doc-1` share one, `3` and `12` another, file names a third."""
+    """Return the shape of a label: `doc-99` and `doc-1` share one, numbers another, file names a third."""
     text = label.casefold()
     if text.isdigit():
         return "0"
+    if len(text) == 1:
+        return "letter"
     if _FILE.fullmatch(text):
         return "file"
     tokens = re.split(r"([-_:.#/])", text)

@@ -29,7 +29,7 @@ class MarkerName:
 _KEYWORD = re.compile(
     rf"{KEYWORDS}(?:[ \t]*[:#=_-][ \t]*|[ \t]+(?:no\.?|nr\.?|#)?[ \t]*|(?=\d))", re.IGNORECASE
 )
-_LEADING_WORD = re.compile(r"(?:see|cf\.?|also|per|e\.g\.,?|siehe|vgl\.?)[ \t]+", re.IGNORECASE)
+_LEADING_WORD = re.compile(r"^(?:see|cf\.?|also|per|e\.g\.,?|siehe|vgl\.?)[ \t]+", re.IGNORECASE)
 _LOCATOR = re.compile(
     r"[ \t]*[,;:#(]?[ \t]*(?<![^\W_])(?:(?:pages?|pp?|lines?|sections?|sec|paragraphs?|para|chapters?|ch|slides?"
     r"|seiten?|s|página|pág)(?:[ \t]*[.=:]|[ \t])|[§第])[ \t]*\d[\w.]*(?:[ \t]*-[ \t]*\d[\w.]*)?[ \t]*[页)]?",
@@ -50,6 +50,10 @@ _NAME_LIKE = re.compile(r"(?=[^\s]*[^\W_])[^\s\[\](){}<>|,;=+*]{1,120}")
 _FILE_LIKE = re.compile(
     r"[^\[\](){}<>|,;/\\\n]{1,120}\.(?:pdf|docx?|pptx?|xlsx?|csv|txt|md|html?|json|xml|rtf|odt|eml|png|jpe?g)"
 )
+_NAMES_A_SOURCE = re.compile(
+    r"(?:source|document|doc|file|citation|reference|ref)s?[ \t]*:[ \t]*", re.IGNORECASE
+)
+_TITLE = re.compile(r"[^\W_][^\[\](){}<>|\n]{0,80}")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻˒ʼ·", "0123456789-,,,")
 
 _LISTED = 20
@@ -160,8 +164,10 @@ def _read_one(text: str, names: PassageNames) -> MarkerName | None:
         return MarkerName(known, is_known=True, is_led=is_led)
     bare = text.lstrip("^#@ ")
     bare = bare[led.end() :].strip() if led is not None and _is_separate(led[0], bare) else bare
-    if _NAME_LIKE.fullmatch(bare) or _FILE_LIKE.fullmatch(bare):
-        return MarkerName(bare, is_known=False, is_led=is_led)
+    names_source = led is not None and _NAMES_A_SOURCE.fullmatch(led[0]) is not None
+    if _NAME_LIKE.fullmatch(bare) or _FILE_LIKE.fullmatch(bare) or (names_source and _TITLE.fullmatch(bare)):
+        is_meant = is_led and (names_source or any(char.isdigit() for char in bare))
+        return MarkerName(bare, is_known=False, is_led=is_meant)
     return None
 
 

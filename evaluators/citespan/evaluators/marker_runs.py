@@ -40,6 +40,7 @@ _PHRASE_END = re.compile(
     r"[ \t]*(?:(?:says|states|notes|shows|reports|explains|puts it|describes)[ \t]*)?(?:(?P<comma>[,，][ \t]*)|(?=[.!?。]|\s*$))"
 )
 _LINE_END = re.compile(r"[ \t]*[.]?[ \t]*(?=\n|$)")
+_TAG = re.compile(r"<(a|sup|b|i|em|strong|span|small|mark)(?:\s[^<>]*)?>$")
 _EMPHASIS = re.compile(r"[*_]{1,3}$")
 _LOOK_BACK = 40
 """Longest text before a run that is read for what belongs to it."""
@@ -75,6 +76,9 @@ def _with_frame(answer: str, start: int, end: int, floor: int) -> tuple[int, int
     emphasis = _EMPHASIS.search(answer, max(floor, start - 3), start)
     if emphasis and answer.startswith(emphasis[0][::-1], end):
         start, end = emphasis.start(), end + len(emphasis[0])
+    tag = _TAG.search(answer, max(floor, start - _LOOK_BACK), start)
+    if tag and answer.startswith(f"</{tag[1]}>", end):
+        start, end = tag.start(), end + len(f"</{tag[1]}>")
     first = max(floor, start - _LOOK_BACK)
     lead = _BEFORE.search(answer[first:start])
     if lead is None:

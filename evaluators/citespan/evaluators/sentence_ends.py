@@ -26,6 +26,9 @@ _QUOTATIVE = re.compile(r"(?:と|って|[他她它我你您]?们?(?:说|問|问|
 """What continues a sentence behind a quote that holds a stop of its own."""
 
 _STOP_BEFORE_MARKER = re.compile(r"[.!?。！？؟۔।…][\"'”’»）)*_]{0,3}\s*$")
+_SAYS = re.compile(
+    r"\s(?:also )?(?:says|states|adds|notes|shows|reports|claims|describes|explains|mentions|suggests|argues|finds|confirms)\b"
+)
 _NEXT_LETTER = re.compile(r"\s{0,8}(\w)")
 _BULLET = re.compile(r"\s*(?:[•‣▪◦●○·–—*+-]|\d{1,3}[.)]|[a-z]\))\s")
 _NO_STOPS = ("th", "lo", "my", "km")
@@ -48,6 +51,7 @@ def mend_ends(
     """
     cuts = {_past_closers(masked, start) for start in starts if start > 0}
     cuts -= {cut for cut in cuts if _is_abbreviation(masked, cut, language)}
+    cuts = _before_subjects(masked, cuts, runs)
     cuts |= set(_line_cuts(masked, runs)) | set(_marker_cuts(masked, runs, language))
     edges = sorted({0, len(masked), *(cut for cut in cuts if 0 < cut < len(masked))})
     return _joined(masked, list(pairwise(edges)))
@@ -107,6 +111,18 @@ def _marker_cuts(masked: str, runs: Sequence[tuple[int, int]], language: str) ->
             is_title = _TITLE.search(masked[max(0, start - 8) : start]) is not None
             if following and following[1].isalpha() and not following[1].islower() and not is_title:
                 yield following.start(1)
+
+
+def _before_subjects(masked: str, cuts: set[int], runs: Sequence[tuple[int, int]]) -> set[int]:
+    """Return the cuts, those behind a marker that is a subject (`... hot. [2] adds that`) moved before it."""
+    moved = set(cuts)
+    for start, end in runs:
+        if _SAYS.match(masked, end) and re.search(
+            r"[.!?][\"'”’)*_]{0,3}\s{1,3}$", masked[max(0, start - 7) : start]
+        ):
+            moved -= set(range(start, end + 3))
+            moved.add(start)
+    return moved
 
 
 def _joined(masked: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
