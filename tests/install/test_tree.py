@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,15 @@ def test_no_file_names_a_folder_of_a_machine_or_a_registry() -> None:
 def test_constraints_are_exact_versions() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     assert [line for line in lines if not re.fullmatch(r"#.*|[\w.-]+==[\w.+!]+", line)] == []
+
+
+def test_everything_that_the_tests_need_is_pinned() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    needed = {_name(line) for extra, lines in extras.items() if extra != "llama" for line in lines}
+    pinned = {_name(line) for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    assert needed - pinned == {"citespan"}
+
+
+def _name(requirement: str) -> str:
+    """Return the distribution that a requirement is about, its name written as package indexes do."""
+    return re.split(r"[\[=<>~!; ]", requirement, maxsplit=1)[0].lower().replace("_", "-")
