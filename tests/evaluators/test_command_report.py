@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ def test_a_gate_on_a_table_ends_with_1_when_it_fails(citespan: Callable[..., Any
 def test_a_table_shows_its_runs_as_they_were_shown_when_judged(
     citespan: Callable[..., Any], table: Path
 ) -> None:
-    assert citespan("report", table, "--show", "all").out == citespan("score", EXAMPLES).out
+    # What the judge is known to get wrong stands on the judge's card, and no table holds that.
+    judged = re.sub(r"\nlimits .*?(?=\nnot proved)", "", citespan("score", EXAMPLES).out, flags=re.DOTALL)
+    assert citespan("report", table, "--show", "all").out == judged
     assert "✗ unsupported" not in citespan("report", table).out
 
 
