@@ -98,6 +98,15 @@ def test_spans_that_are_seen_in_time_make_nobody_wait(sink: FakeSink) -> None:
     assert paced.waits == 0
 
 
+def test_after_spans_that_were_seen_in_time_the_waits_begin_anew(sink: FakeSink) -> None:
+    paced = _paced(sink, None)
+    for delay in (6.0, 0.0, 6.0, 0.0):
+        sink.delay = delay
+        paced.add(_spans(1))
+    # After each slow post a wait of 1 s: 6 + 1, nothing, 6 + 1.
+    assert [moment for moment, _ in sink.posts] == [1000.0, 1007.0, 1007.0, 1014.0]
+
+
 def test_a_full_server_is_left_alone_for_a_while(sink: FakeSink) -> None:
     paced = _paced(sink, None)
     sink.status = 503

@@ -98,10 +98,6 @@ def bench(phoenix: FakePhoenix, client: PhoenixClient) -> Bench:
     return Bench(phoenix, client)
 
 
-def _is_write_of(request: httpx.Request, trace: int) -> bool:
-    return request.method == "POST" and f"{trace:032x}".encode() in request.content
-
-
 def test_a_trace_that_phoenix_fails_on_is_set_aside_and_the_others_are_done(bench: Bench) -> None:
     for trace in range(1, 31):
         bench.add_run(trace)
@@ -133,6 +129,18 @@ def test_a_phoenix_that_fails_on_every_trace_blames_none(bench: Bench) -> None:
     report = worker.one_pass()
     assert (report.failed, report.pending) == ({}, 0)
     assert bench.done == list(range(1, 31))
+
+
+def test_a_single_trace_that_phoenix_fails_on_is_not_blamed_while_it_may_be_the_server(bench: Bench) -> None:
+    bench.add_run(1)
+    bench.answer_with(lambda request: httpx.Response(500) if _is_read_of(request, 1) else None)
+    worker = bench.worker()
+    with pytest.raises(Unavailable):
+        worker.one_pass()
+    bench.answer_with(lambda _: None)
+    bench.now += 30
+    assert worker.one_pass().failed == {}
+    assert bench.done == [1]
 
 
 def test_traces_that_phoenix_fails_on_do_not_hold_up_those_behind_them(bench: Bench) -> None:
