@@ -23,8 +23,9 @@ MARKS_WIDTH = 8
 
 def print_legend(console: Console) -> None:
     """Print what the marks mean."""
-    words = [Text(f"{mark}\N{NO-BREAK SPACE}{label}", LABEL_STYLES[label]) for label, mark in SYMBOLS.items()]
-    console.print(Text("Each mark is a claim:  ").append_text(Text("  ").join(words)))
+    words = [Text(f"{mark} {label}", LABEL_STYLES[label]) for label, mark in SYMBOLS.items()]
+    console.print("Each mark is a claim:")
+    console.print(Text(" ").join(words))
     console.print()
 
 
