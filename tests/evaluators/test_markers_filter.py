@@ -160,6 +160,15 @@ def test_entries_of_a_reference_list_do_not_cite(answer: str) -> None:
     assert texts(answer, numbered(2)) == []
 
 
+def test_last_lines_led_by_markers_that_the_text_cites_are_its_reference_list() -> None:
+    answer = "Tea is hot [1].\n\n[1] Brewing guide, 2020.\n[2] A book on tea."
+    assert [m.start for m in find_markers(answer, numbered(2))] == [11]
+
+
+def test_a_last_line_led_by_a_marker_of_its_own_is_a_claim() -> None:
+    assert texts("Tea is hot. [1]\n\n[2] Coffee takes 95 degrees.", numbered(2)) == ["[1]", "[2]"]
+
+
 def test_a_heading_called_sources_over_prose_starts_no_reference_list() -> None:
     answer = "## Sources\n\nOranges are good sources of vitamin C [1]."
     assert texts(answer, numbered(2)) == ["[1]"]

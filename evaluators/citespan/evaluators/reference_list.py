@@ -66,7 +66,7 @@ def separate_references(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Return the blocks with titles and entries of reference lists cut out as blocks of their own.
 
     A list is told by its title (`References`, `Sources:`), as footnote definitions, or as the answer's last
-    lines, each led by a marker and either naming a file or address, being no sentence, or cited above.
+    lines, each led by a marker, if one of those is cited above or none of the lines is a sentence.
     """
     lines = [line for number, block in enumerate(blocks) for line in _lines(number, block)]
     marked = _titled(lines) | _footnotes(lines) | _trailing(lines)
@@ -150,7 +150,8 @@ def _trailing(lines: Sequence[_Line]) -> set[int]:
     if first == 0 or not marks:
         return set()
     above = "\n".join(line.text for line in lines[:first])
-    is_list = all(_reads_as_source(match["rest"]) or match["mark"] in above for match in marks)
+    is_cited = any(match["mark"] in above for match in marks)
+    is_list = is_cited or all(_reads_as_source(match["rest"]) for match in marks)
     return set(range(first, len(lines))) if is_list else set()
 
 
