@@ -19,16 +19,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from citespan.evaluators.blocks import BlockKind
 from citespan.evaluators.claims import Claim, Marker
 from citespan.evaluators.decompose import decompose
+from citespan.evaluators.decompose.materiality import is_pointer
+from citespan.evaluators.decompose.sentences import split_sentences
 from citespan.evaluators.judges.judge import Judge, JudgeRequest
 from citespan.evaluators.judges.registry import load_judge
-from citespan.evaluators.layout import read_layout
+from citespan.evaluators.layout.blocks import BlockKind
+from citespan.evaluators.layout.regions import read_layout
 from citespan.evaluators.markers import find_markers
-from citespan.evaluators.materiality import is_pointer
 from citespan.evaluators.options import Splitting
-from citespan.evaluators.sentences import split_sentences
 from citespan.evaluators.verdicts import Label
 from citespan.tracer.passages import Passage
 

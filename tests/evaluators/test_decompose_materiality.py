@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from citespan.evaluators.decompose import decompose
-from citespan.evaluators.materiality import is_pointer
+from citespan.evaluators.decompose.materiality import is_pointer
 
 
 def reasons(answer: str, question: str | None = None) -> list[str | None]:

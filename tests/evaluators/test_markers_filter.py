@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from citespan.evaluators.marker_filter import shape_of
 from citespan.evaluators.markers import find_markers
+from citespan.evaluators.markers.filter import shape_of
 from citespan.tracer.passages import Passage
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from citespan.evaluators.claims import Marker
-from citespan.evaluators.marker_grammar import MARKER_FORMS, MarkerForm, fold_text
 from citespan.evaluators.markers import find_markers
+from citespan.evaluators.markers.grammar import MARKER_FORMS, MarkerForm, fold_text
 from citespan.tracer.passages import Passage
 
 

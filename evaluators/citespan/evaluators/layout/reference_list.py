@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from citespan.evaluators.blocks import Block, BlockKind
+from citespan.evaluators.layout.blocks import Block, BlockKind
 
 __all__ = ["separate_references"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from citespan.evaluators.materiality_rules import RULES
+from citespan.evaluators.decompose.materiality_rules import RULES
 
 __all__ = ["Immaterial", "immaterial_reason", "is_pointer"]
 

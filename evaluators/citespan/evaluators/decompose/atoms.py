@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from citespan.evaluators.english import (
+from citespan.evaluators.decompose.english import (
     ARTICLES,
     BASE_FORMS,
     BE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from citespan.evaluators.marker_grammar import MarkerForm
-from citespan.evaluators.marker_names import MarkerName
+from citespan.evaluators.markers.grammar import MarkerForm
+from citespan.evaluators.markers.names import MarkerName
 
 __all__ = ["Candidate", "ends_clause", "is_other_notation", "is_spaced"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from citespan.evaluators.marker_grammar import KEYWORDS
-from citespan.evaluators.passage_names import PassageNames
+from citespan.evaluators.markers.grammar import KEYWORDS
+from citespan.evaluators.markers.passage_names import PassageNames
 
 __all__ = ["MarkerName", "read_names"]
 

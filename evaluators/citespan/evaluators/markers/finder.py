@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from citespan.evaluators.claims import Marker
-from citespan.evaluators.layout import read_layout
-from citespan.evaluators.marker_filter import select_citations
-from citespan.evaluators.marker_grammar import KEYWORDS, MARKER_FORMS, MarkerForm, fold_text
-from citespan.evaluators.marker_names import MarkerName, read_names
-from citespan.evaluators.marker_places import Candidate
-from citespan.evaluators.passage_names import PassageNames, ids_occur
-from citespan.evaluators.recorded_citations import RECORDED_LIST, merge_recorded
+from citespan.evaluators.layout.regions import read_layout
+from citespan.evaluators.markers.filter import select_citations
+from citespan.evaluators.markers.grammar import KEYWORDS, MARKER_FORMS, MarkerForm, fold_text
+from citespan.evaluators.markers.names import MarkerName, read_names
+from citespan.evaluators.markers.passage_names import PassageNames, ids_occur
+from citespan.evaluators.markers.places import Candidate
+from citespan.evaluators.markers.recorded import RECORDED_LIST, merge_recorded
 from citespan.tracer.citations import Citation
 from citespan.tracer.passages import Passage
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from citespan.evaluators.blocks import BlockKind
 from citespan.evaluators.claims import Claim, Marker
-from citespan.evaluators.marker_runs import MarkerRun
-from citespan.evaluators.sentences import Sentence, split_sentences
+from citespan.evaluators.decompose.sentences import Sentence, split_sentences
+from citespan.evaluators.layout.blocks import BlockKind
+from citespan.evaluators.markers.runs import MarkerRun
 
 __all__ = ["Attached", "attach"]
 

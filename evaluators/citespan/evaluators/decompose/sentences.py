@@ -11,12 +11,12 @@ from typing import cast
 
 import sentencex  # type: ignore[import-untyped]  # a compiled module without stubs
 
-from citespan.evaluators.blocks import Block, BlockKind
 from citespan.evaluators.claims import Marker
-from citespan.evaluators.language import guess_language
-from citespan.evaluators.layout import read_layout
-from citespan.evaluators.marker_runs import MarkerRun, group_markers
-from citespan.evaluators.sentence_ends import mend_ends
+from citespan.evaluators.decompose.language import guess_language
+from citespan.evaluators.decompose.sentence_ends import mend_ends
+from citespan.evaluators.layout.blocks import Block, BlockKind
+from citespan.evaluators.layout.regions import read_layout
+from citespan.evaluators.markers.runs import MarkerRun, group_markers
 
 __all__ = ["Sentence", "split_sentences"]
 

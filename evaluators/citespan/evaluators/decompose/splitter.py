@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from citespan.evaluators.atoms import Atom, split_atoms
-from citespan.evaluators.blocks import BlockKind
-from citespan.evaluators.claim_text import own_range, row_in_columns, text_of
 from citespan.evaluators.claims import Claim, Marker
-from citespan.evaluators.language import guess_language
-from citespan.evaluators.materiality import Immaterial, immaterial_reason, is_pointer
+from citespan.evaluators.decompose.atoms import Atom, split_atoms
+from citespan.evaluators.decompose.claim_text import own_range, row_in_columns, text_of
+from citespan.evaluators.decompose.language import guess_language
+from citespan.evaluators.decompose.materiality import Immaterial, immaterial_reason, is_pointer
+from citespan.evaluators.decompose.sentences import Sentence, split_sentences
+from citespan.evaluators.layout.blocks import BlockKind
 from citespan.evaluators.options import Splitting
-from citespan.evaluators.sentences import Sentence, split_sentences
 
 __all__ = ["decompose"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from citespan.evaluators.blocks import Block, BlockKind
+from citespan.evaluators.layout.blocks import Block, BlockKind
 
 __all__ = ["find_literals"]
 

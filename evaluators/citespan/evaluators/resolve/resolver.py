@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from citespan.evaluators.attachment import attach
 from citespan.evaluators.claims import Certainty, Claim, Marker, ResolvedCitation
+from citespan.evaluators.markers.passage_names import PassageNames, ids_occur
+from citespan.evaluators.markers.recorded import RECORDED_LIST, name_of
 from citespan.evaluators.options import CitationScope
-from citespan.evaluators.passage_names import PassageNames, ids_occur
-from citespan.evaluators.recorded_citations import RECORDED_LIST, name_of
+from citespan.evaluators.resolve.attachment import attach
 from citespan.tracer.passages import Passage
 
 __all__ = ["resolve"]

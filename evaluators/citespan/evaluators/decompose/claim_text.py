@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from citespan.evaluators.blocks import BlockKind
-from citespan.evaluators.sentences import Sentence
+from citespan.evaluators.decompose.sentences import Sentence
+from citespan.evaluators.layout.blocks import BlockKind
 
 __all__ = ["own_range", "plain_text", "row_in_columns", "text_of"]
 

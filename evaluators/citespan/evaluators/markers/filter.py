@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from citespan.evaluators.marker_grammar import Trust
-from citespan.evaluators.marker_names import MarkerName
-from citespan.evaluators.marker_places import Candidate, ends_clause, is_other_notation, is_spaced
-from citespan.evaluators.passage_names import PassageNames
+from citespan.evaluators.markers.grammar import Trust
+from citespan.evaluators.markers.names import MarkerName
+from citespan.evaluators.markers.passage_names import PassageNames
+from citespan.evaluators.markers.places import Candidate, ends_clause, is_other_notation, is_spaced
 
 __all__ = ["HouseStyle", "select_citations", "shape_of"]
 

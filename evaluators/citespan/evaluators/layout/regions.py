@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from citespan.evaluators.blocks import Block, BlockKind, parse_blocks
-from citespan.evaluators.literals import find_literals
-from citespan.evaluators.reference_list import separate_references
+from citespan.evaluators.layout.blocks import Block, BlockKind, parse_blocks
+from citespan.evaluators.layout.literals import find_literals
+from citespan.evaluators.layout.reference_list import separate_references
 
 __all__ = ["Layout", "read_layout"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from citespan.evaluators.claims import Certainty, Marker
-from citespan.evaluators.marker_grammar import MARKER_FORMS, fold_text
-from citespan.evaluators.marker_runs import group_markers
-from citespan.evaluators.passage_names import NameMatch, PassageNames
+from citespan.evaluators.markers.grammar import MARKER_FORMS, fold_text
+from citespan.evaluators.markers.passage_names import NameMatch, PassageNames
+from citespan.evaluators.markers.runs import group_markers
 from citespan.tracer.citations import Citation
 
 __all__ = ["RECORDED_LIST", "merge_recorded", "name_of"]
