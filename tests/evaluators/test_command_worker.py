@@ -133,6 +133,42 @@ def test_a_worker_waits_for_phoenix_says_so_and_stops_when_told(tmp_path: Path) 
         process.wait()
 
 
+def test_a_phoenix_that_never_answers_holds_up_no_stop(tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "citespan",
+                "worker",
+                "--endpoint",
+                endpoint,
+                "--state",
+                str(tmp_path / "s"),
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stderr is not None
+            assert json.loads(process.stderr.readline())["event"] == "started"
+            connection, _ = silent.accept()
+            with connection:
+                connection.recv(1)  # it has asked, and will wait
+                before = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                _, rest = process.communicate(timeout=15)
+            assert time.monotonic() - before < 10
+            assert process.returncode == 4
+            assert json.loads(rest)["event"] == "stopped_hard"
+        finally:
+            process.kill()
+            process.wait()
+
+
 def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
