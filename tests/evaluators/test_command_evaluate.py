@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from citespan import tracer
+from citespan.evaluators.analysis.tablefile import read_table
 from citespan.evaluators.command.moment import moment
 from citespan.evaluators.errors import UsageError
-from citespan.evaluators.tablefile import read_table
 from citespan.tracer import Passage
 from citespan.tracer.testing import record_in_memory
 

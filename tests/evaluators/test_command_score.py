@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from citespan.evaluators.tablefile import read_table
+from citespan.evaluators.analysis.tablefile import read_table
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "worked_examples.json"
 RUN = {"answer": "Tea is green [1].", "passages": [{"id": "a", "text": "Tea is green."}]}

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from citespan.evaluators.compare import Match, compare
+from citespan.evaluators.analysis.compare import Match, compare
+from citespan.evaluators.analysis.labeltable import TableRun, rows_of, runs_of
+from citespan.evaluators.analysis.tablefile import write_table
 from citespan.evaluators.errors import InputError
 from citespan.evaluators.evaluate import evaluate
-from citespan.evaluators.labeltable import TableRun, rows_of, runs_of
 from citespan.evaluators.runs import Run
-from citespan.evaluators.tablefile import write_table
 from citespan.evaluators.testing import ScriptedJudge
 from citespan.evaluators.verdicts import Label
 

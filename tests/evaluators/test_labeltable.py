@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citespan.evaluators.analysis.labeltable import LabelRow, TableCitation, rows_of, runs_of
+from citespan.evaluators.analysis.tablefile import COLUMNS, count_human_labels, read_table, write_table
 from citespan.evaluators.errors import InputError, UsageError
 from citespan.evaluators.evaluate import evaluate
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
-from citespan.evaluators.labeltable import LabelRow, TableCitation, rows_of, runs_of
 from citespan.evaluators.options import EvaluateOptions
 from citespan.evaluators.runs import Run
-from citespan.evaluators.tablefile import COLUMNS, count_human_labels, read_table, write_table
 from citespan.evaluators.verdicts import Label, Verdict
 
 SUFFIXES = [".jsonl", ".csv", ".parquet"]

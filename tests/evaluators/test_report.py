@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from citespan.evaluators.analysis.labeltable import rows_of
+from citespan.evaluators.analysis.report import Report, Setup, Tally, report_to_text
 from citespan.evaluators.evaluate import evaluate
-from citespan.evaluators.labeltable import rows_of
 from citespan.evaluators.options import DEFAULT_OPTIONS, CitationScope, EvaluateOptions
-from citespan.evaluators.report import Report, Setup, Tally, report_to_text
 from citespan.evaluators.runs import Run
 from citespan.evaluators.testing import ScriptedJudge
 from citespan.evaluators.verdicts import Label

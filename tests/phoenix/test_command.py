@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from citespan.evaluators.analysis.tablefile import read_table
 from citespan.evaluators.runs import Run
-from citespan.evaluators.tablefile import read_table
 
 if TYPE_CHECKING:
     from tests.phoenix.conftest import Workbench

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from citespan.evaluators.annotation_rows import MEASURE_ROWS
+from citespan.evaluators.annotate.rows import MEASURE_ROWS
 from citespan.evaluators.runs import Run
 
 if TYPE_CHECKING:

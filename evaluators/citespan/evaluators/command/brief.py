@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from citespan.evaluators.analysis.labeltable import LabelRow
+from citespan.evaluators.analysis.report import LABEL_STYLES
 from citespan.evaluators.command.labels import SYMBOLS
 from citespan.evaluators.command.terminal import printable
-from citespan.evaluators.labeltable import LabelRow
 from citespan.evaluators.measures import Ratio
-from citespan.evaluators.report import LABEL_STYLES
 from citespan.evaluators.verdicts import Label
 
 __all__ = ["badness", "print_brief", "print_legend"]

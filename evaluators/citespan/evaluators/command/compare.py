@@ -12,7 +12,7 @@ from citespan.evaluators.command import parameters as given
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from citespan.evaluators.compare import Comparison, Difference
+    from citespan.evaluators.analysis.compare import Comparison, Difference
     from citespan.evaluators.measures import Ratio
 
 
@@ -37,11 +37,11 @@ def compare(
     ] = None,
 ) -> None:
     """Compare two label tables of the same runs: measures with 95 % intervals, and the claims that changed."""
+    from citespan.evaluators.analysis.compare import Match
+    from citespan.evaluators.analysis.compare import compare as compare_tables
+    from citespan.evaluators.analysis.labeltable import runs_of
+    from citespan.evaluators.analysis.tablefile import read_table
     from citespan.evaluators.command.terminal import Terminal
-    from citespan.evaluators.compare import Match
-    from citespan.evaluators.compare import compare as compare_tables
-    from citespan.evaluators.labeltable import runs_of
-    from citespan.evaluators.tablefile import read_table
 
     terminal = Terminal(as_json=as_json)
     comparison = compare_tables(
@@ -109,8 +109,8 @@ def _print_claims(console: Console, comparison: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from citespan.evaluators.analysis.report import LABEL_STYLES
     from citespan.evaluators.command.terminal import printable
-    from citespan.evaluators.report import LABEL_STYLES
 
     heading = f"{len(comparison.changed)} of {comparison.claims} claims in both tables changed their label"
     console.print(Text(heading, style="bold"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from citespan.evaluators.analysis.report import MAX_UNJUDGED_SHARE, Report
 from citespan.evaluators.measures import Ratio
-from citespan.evaluators.report import MAX_UNJUDGED_SHARE, Report
 
 __all__ = ["Gate", "GateResult", "check_gates"]
 

@@ -9,11 +9,11 @@ from rich.rule import Rule
 from rich.style import Style
 from rich.text import Text
 
+from citespan.evaluators.analysis.labeltable import LabelRow, TableCitation
+from citespan.evaluators.analysis.report import LABEL_STYLES
 from citespan.evaluators.claims import Certainty
 from citespan.evaluators.command.terminal import printable
-from citespan.evaluators.labeltable import LabelRow, TableCitation
 from citespan.evaluators.measures import Ratio
-from citespan.evaluators.report import LABEL_STYLES
 from citespan.evaluators.verdicts import Label
 
 __all__ = ["has_finding", "print_run"]

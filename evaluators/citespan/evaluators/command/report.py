@@ -27,10 +27,10 @@ def report(
 
     A label table outlives the traces it came from, so releases are gated on it.
     """
+    from citespan.evaluators.analysis.labeltable import runs_of
+    from citespan.evaluators.analysis.tablefile import read_table
     from citespan.evaluators.command.results import Results, Wanted
     from citespan.evaluators.errors import InputError
-    from citespan.evaluators.labeltable import runs_of
-    from citespan.evaluators.tablefile import read_table
 
     gates = given.gates(
         support=min_support,

@@ -8,6 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from citespan.evaluators.analysis.labeltable import LabelRow, TableRun, rows_of
+from citespan.evaluators.analysis.report import Report, Setup, Tally, render_report
+from citespan.evaluators.analysis.tablefile import TableWriter, count_human_labels, write_table
 from citespan.evaluators.command.brief import badness, print_brief, print_legend
 from citespan.evaluators.command.gates import Gate, GateResult, check_gates
 from citespan.evaluators.command.labels import has_finding, print_run
@@ -17,11 +20,8 @@ from citespan.evaluators.errors import CitespanError, UsageError
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.judges.notes import notes_of
-from citespan.evaluators.labeltable import LabelRow, TableRun, rows_of
 from citespan.evaluators.measures import Ratio
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
-from citespan.evaluators.report import Report, Setup, Tally, render_report
-from citespan.evaluators.tablefile import TableWriter, count_human_labels, write_table
 
 __all__ = ["Results", "Wanted"]
 

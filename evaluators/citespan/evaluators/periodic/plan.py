@@ -7,12 +7,12 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 
+from citespan.evaluators.annotate.series import identifier_of
 from citespan.evaluators.judges.judge import JudgeCard
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
 from citespan.evaluators.periodic.budget import Limits
 from citespan.evaluators.periodic.sampling import Sampling, Shard
 from citespan.evaluators.reading.rules import ReadingRules
-from citespan.evaluators.series import identifier_of
 from citespan.evaluators.settings import ClaimsMode
 
 __all__ = ["PassReport", "Plan"]

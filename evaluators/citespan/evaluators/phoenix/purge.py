@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from citespan.evaluators.annotation_rows import CITATIONS, MEASURE_ROWS, STATE, VERDICT
+from citespan.evaluators.annotate.rows import CITATIONS, MEASURE_ROWS, STATE, VERDICT
+from citespan.evaluators.annotate.series import identifier_of, series_of
+from citespan.evaluators.annotate.trace_mark import TraceMark
 from citespan.evaluators.errors import NotFound
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of, trace_id_of
 from citespan.evaluators.phoenix.records import Project, StoredAnnotation, Target
-from citespan.evaluators.series import identifier_of, series_of
 from citespan.evaluators.sources.phoenix import is_claim_span
-from citespan.evaluators.trace_mark import TraceMark
 
 __all__ = ["Purged", "purge"]
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from citespan.evaluators.annotate.series import beside_person
 from citespan.evaluators.errors import NotFound
 from citespan.evaluators.phoenix.batches import BatchSender
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
-from citespan.evaluators.series import beside_person
 
 __all__ = ["RowWriter", "WrittenRows"]
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from citespan.evaluators.annotation_rows import (
+from citespan.evaluators.annotate.claim_spans import ClaimSpan, claim_spans
+from citespan.evaluators.annotate.rows import (
     CITATIONS,
     MEASURE_ROWS,
     STATE,
@@ -25,7 +26,8 @@ from citespan.evaluators.annotation_rows import (
     superseded_row,
     verdict_rows,
 )
-from citespan.evaluators.claim_spans import ClaimSpan, claim_spans
+from citespan.evaluators.annotate.series import claim_identifier, identifier_of, series_of, without_person
+from citespan.evaluators.annotate.trace_mark import TraceMark, origin_of, shows_claim_spans
 from citespan.evaluators.errors import Refused, Unauthorized
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.fingerprints import claim_span_id, generation
@@ -33,10 +35,8 @@ from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of, trace_
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
 from citespan.evaluators.phoenix.row_writer import RowWriter
 from citespan.evaluators.phoenix.span_writer import SpanSink, SpanWriter
-from citespan.evaluators.series import claim_identifier, identifier_of, series_of, without_person
 from citespan.evaluators.settings import ClaimsMode
 from citespan.evaluators.sources.phoenix import is_claim_span
-from citespan.evaluators.trace_mark import TraceMark, origin_of, shows_claim_spans
 from citespan.evaluators.verdicts import Label
 
 __all__ = ["HUMAN_LABELS", "Annotator", "EvaluatedTrace", "Written"]

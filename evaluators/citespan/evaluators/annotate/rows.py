@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from citespan.evaluators.analysis.labeltable import LabelRow, rows_of
+from citespan.evaluators.annotate.passage_windows import WHOLE_BYTES, window
+from citespan.evaluators.annotate.trace_mark import TraceMark
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.findings import JudgedClaim
 from citespan.evaluators.fingerprints import generation
-from citespan.evaluators.labeltable import LabelRow, rows_of
 from citespan.evaluators.measures import MEASURES, Ratio, pool
-from citespan.evaluators.passage_windows import WHOLE_BYTES, window
 from citespan.evaluators.phoenix.records import Annotation, Kind
 from citespan.evaluators.runs import Run
 from citespan.evaluators.settings import ClaimsMode
-from citespan.evaluators.trace_mark import TraceMark
 from citespan.evaluators.verdicts import Label
 from citespan.tracer.passages import Passage
 

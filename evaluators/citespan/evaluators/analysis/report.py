@@ -12,8 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from citespan.evaluators.analysis.labeltable import LabelRow
 from citespan.evaluators.judges.judge import JudgeCard
-from citespan.evaluators.labeltable import LabelRow
 from citespan.evaluators.measures import Mean, Pattern, Ratio, pattern, pool
 from citespan.evaluators.options import EvaluateOptions
 from citespan.evaluators.verdicts import Label

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from citespan.evaluators.analysis.labeltable import LabelRow, TableRun
 from citespan.evaluators.errors import InputError
-from citespan.evaluators.labeltable import LabelRow, TableRun
 from citespan.evaluators.measures import MEASURES, Ratio, pool
 from citespan.evaluators.verdicts import Label
 

@@ -18,8 +18,8 @@ from typing import Protocol, Self, TextIO, cast
 
 from pydantic import ValidationError
 
+from citespan.evaluators.analysis.labeltable import LabelRow
 from citespan.evaluators.errors import InputError, UsageError
-from citespan.evaluators.labeltable import LabelRow
 
 __all__ = ["TableWriter", "count_human_labels", "read_table", "write_table"]
 
@@ -277,7 +277,7 @@ _FLOATS = {"score"}
 
 def _parquet_schema(pyarrow: ModuleType) -> object:
     """Return the columns' types, fixed so that a table without any human label still has the column."""
-    from citespan.evaluators.labeltable import TableCitation
+    from citespan.evaluators.analysis.labeltable import TableCitation
 
     def typed(name: str) -> object:
         if name in _INTEGERS:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from citespan.evaluators.annotate.passage_windows import window
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.findings import Attachment, JudgedClaim
 from citespan.evaluators.fingerprints import claim_span_id, generation
-from citespan.evaluators.passage_windows import window
 from citespan.evaluators.runs import Run, RunOrigin
 from citespan.evaluators.sources.phoenix import CLAIM
 from citespan.tracer.passages import Passage

@@ -1,0 +1,1 @@
+"""What to make of stored evaluations: label tables, reports, comparisons."""
