@@ -37,7 +37,7 @@ COMMON = 15
 STRENGTH = 0.002
 """Inverse regularisation of the regression."""
 
-OTHER_SETS = 0.3
+OTHER_SETS = 0.2
 """Weight of a set that is not about cited passages, beside one that is."""
 
 FOLDS = 5

@@ -18,6 +18,8 @@ _CONDITIONS = (
     ("only", "when"),
     ("provided", "that"),
 )
+_FIRST_WORDS = frozenset(words[0] for words in _CONDITIONS)
+
 _MARKERS = frozenset(
     ["if", "unless", "except", "excluding", "when", "provided", "without", "only", "not", "but"]
 )
@@ -33,6 +35,8 @@ def find_conditions(aligned: Aligned) -> Iterator[Finding]:
     if not _MARKERS.isdisjoint(claim.words):
         return
     for index in range(aligned.first, aligned.last):
+        if passage.words[index] not in _FIRST_WORDS:
+            continue
         words = next((words for words in _CONDITIONS if _is_at(passage, index, words)), None)
         if words is None:
             continue

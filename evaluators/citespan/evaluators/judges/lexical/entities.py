@@ -32,8 +32,7 @@ def read_entities(read: Text, first: int, last: int) -> list[Entity]:
     found: list[Entity] = []
     index = first
     while index < last:
-        opens = _opens_sentence(read, index)
-        if not _is_capitalised(read, index) or not read.keys[index]:
+        if not read.keys[index] or not _is_capitalised(read, index):
             index += 1
             continue
         end = index + 1
@@ -44,7 +43,7 @@ def read_entities(read: Text, first: int, last: int) -> list[Entity]:
                 end += 2
             else:
                 break
-        found.append(Entity(index, end, opens))
+        found.append(Entity(index, end, _opens_sentence(read, index)))
         index = end
     return found
 
@@ -69,7 +68,8 @@ def _joins(read: Text, index: int, last: int) -> bool:
 
 
 def _is_capitalised(read: Text, index: int) -> bool:
-    return read.words[index] not in _NOT_NAMES and any(letter.isupper() for letter in read.shown(index))
+    written = read.shown(index)
+    return written != written.lower() and read.words[index] not in _NOT_NAMES
 
 
 def is_abbreviated(read: Text, name: Entity, short: str | None = None) -> bool:

@@ -12,11 +12,16 @@ from citespan.evaluators.judges.lexical.signs import (
     cost_pole,
     denials,
     negation_scopes,
-    negative_forms,
+    negative_keys,
 )
-from citespan.evaluators.judges.lexical.words import Text, stem_of
+from citespan.evaluators.judges.lexical.words import Text
 
 __all__ = ["find_negations", "find_opposites"]
+
+_NO_KEYS: frozenset[str] = frozenset()
+
+_MOST_DENIED = 3
+"""Content words after a negator that it denies."""
 
 _CLOSE = 3
 """Words within which one word is said of the next."""
@@ -48,7 +53,7 @@ def find_negations(aligned: Aligned) -> Iterator[Finding]:
     for negator, reached in theirs.items():
         if not reached or reached[0] not in aligned.here:
             continue
-        met = [aligned.here[index] for index in reached[:3] if index in aligned.here]
+        met = [aligned.here[index] for index in reached[:_MOST_DENIED] if index in aligned.here]
         if _is_denied_here(aligned, met, ours):
             continue
         said = passage.quote(negator, reached[0] + 1)
@@ -64,6 +69,7 @@ def find_negations(aligned: Aligned) -> Iterator[Finding]:
 def _is_denied_there(aligned: Aligned, reached: Sequence[int], theirs: dict[int, list[int]]) -> bool:
     """Return whether the passage, too, denies what a negator of the claim reaches."""
     passage = aligned.passage_text
+    reached = reached[:_MOST_DENIED]
     places = [aligned.there[index] for index in reached if index in aligned.there]
     if any(place in scope for place in places for scope in theirs.values()):
         return True
@@ -71,10 +77,7 @@ def _is_denied_there(aligned: Aligned, reached: Sequence[int], theirs: dict[int,
         return True
     if any(_is_near_denial(passage, place, aligned.first, aligned.last, aligned.here) for place in places):
         return True
-    contrary = {
-        stem_of(form) for index in reached for form in negative_forms(aligned.claim_text.words[index])
-    }
-    contrary |= {other for index in reached for other in OPPOSITES.get(aligned.claim_text.keys[index], ())}
+    contrary = {other for index in reached for other in _opposites(aligned.claim_text, index)}
     return any(passage.keys[index] in contrary for index in range(aligned.first, aligned.last))
 
 
@@ -84,8 +87,7 @@ def _is_denied_here(aligned: Aligned, places: Sequence[int], ours: dict[int, lis
         return True
     if any(_is_near_denial(claim, place, 0, len(claim.words), aligned.there) for place in places):
         return True
-    contrary = {stem_of(form) for place in places for form in negative_forms(claim.words[place])}
-    contrary |= {other for place in places for other in OPPOSITES.get(claim.keys[place], ())}
+    contrary = {other for place in places for other in _opposites(claim, place)}
     return any(key in contrary for key in claim.keys)
 
 
@@ -132,9 +134,10 @@ def find_opposites(aligned: Aligned) -> Iterator[Finding]:
         return
 
 
-def _opposites(claim: Text, index: int) -> frozenset[str]:
-    known = OPPOSITES.get(claim.keys[index], frozenset())
-    return known | {stem_of(form) for form in negative_forms(claim.words[index])} - {claim.keys[index]}
+def _opposites(read: Text, index: int) -> frozenset[str]:
+    """Return the stems that say the opposite of a word."""
+    key = read.keys[index]
+    return OPPOSITES.get(key, _NO_KEYS).union(negative_keys(read.words[index], key)) if key else _NO_KEYS
 
 
 def _displaced(aligned: Aligned, index: int, keys_there: dict[str, int]) -> Finding | None:

@@ -17,7 +17,7 @@ __all__ = [
     "denials",
     "is_negator",
     "negation_scopes",
-    "negative_forms",
+    "negative_keys",
 ]
 
 _NEGATORS = frozenset(
@@ -84,7 +84,7 @@ _DENYING = frozenset(
 )
 """Words that deny without a "not"; they never make a mismatch, they only explain one away."""
 
-_RESTRICTING = frozenset(["few", "little", "only", "than", "rather"])
+_RESTRICTING = frozenset(["few", "little", "rather", "unless", "barely", "hardly"])
 
 _UNSTATED = frozenset(["if", "whether", "why", "unless", "until"])
 
@@ -130,10 +130,10 @@ _SCOPE_ENDS = frozenset(
 )
 
 _SURE_PREFIXES = ("un", "non")
-_ADJECTIVE_PREFIXES = ("in", "im", "il", "ir", "dis")
+_PREFIXES = (*_SURE_PREFIXES, "in", "im", "il", "ir", "dis")
 _ADJECTIVE_ENDINGS = ("able", "ible", "ive", "ent", "al", "ate", "ect", "ete", "ar")
-_SHORTEST_FORM = 5
-"""Letters of the shortest word that may be a negative form or be left of one."""
+_SHORTEST_KEY = 4
+"""Letters of the shortest stem that may be a negative form or be left of one."""
 
 
 def _opposites() -> dict[str, frozenset[str]]:
@@ -265,15 +265,17 @@ def denials(read: Text, first: int, last: int) -> list[int]:
     ]
 
 
-def negative_forms(word: str) -> tuple[str, ...]:
-    """Return the words that say "not" and `word` in one, and the reverse: `unavailable` for `available`.
+def negative_keys(word: str, key: str) -> list[str]:
+    """Return the stems that say "not" and a word in one, and the reverse: `unavail` for `available`.
 
     The prefixes in-, im-, il-, ir- and dis- are taken for a "not" only before a word that ends as adjectives do:
     "increase" is not the opposite of "crease".
+
+    Args:
+        word: A word in lower case.
+        key: Its stem.
     """
-    forms = [prefix + word for prefix in _SURE_PREFIXES]
-    forms += [word.removeprefix(prefix) for prefix in _SURE_PREFIXES if word.startswith(prefix)]
-    if word.endswith(_ADJECTIVE_ENDINGS):
-        forms += [prefix + word for prefix in _ADJECTIVE_PREFIXES]
-        forms += [word.removeprefix(prefix) for prefix in _ADJECTIVE_PREFIXES if word.startswith(prefix)]
-    return tuple(form for form in forms if len(form) >= _SHORTEST_FORM)
+    prefixes = _PREFIXES if word.endswith(_ADJECTIVE_ENDINGS) else _SURE_PREFIXES
+    keys = [prefix + key for prefix in prefixes]
+    keys += [key.removeprefix(prefix) for prefix in prefixes if key.startswith(prefix)]
+    return [other for other in keys if len(other) >= _SHORTEST_KEY]
