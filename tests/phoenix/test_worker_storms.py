@@ -15,26 +15,26 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from citespan.evaluators.annotate.trace_mark import TraceMark
 from citespan.evaluators.errors import ServerError
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of
 from citespan.evaluators.phoenix.connection import Connection
 from citespan.evaluators.phoenix.records import Annotation, Kind, StoredAnnotation, Target
 from citespan.evaluators.sources.phoenix import is_claim_span
-from citespan.evaluators.trace_mark import TraceMark
 from citespan.tracer import Passage
 
 if TYPE_CHECKING:
     from tests.phoenix.conftest import Workbench
 
-pytestmark = pytest.mark.phoenix
+pytestmark = [pytest.mark.phoenix, pytest.mark.timeout(480)]
 
 STORM = 300
 FACTS = ("Refunds take five days.", "Exports take two hours.", "Backups are kept for nine weeks.")
@@ -61,17 +61,29 @@ def _command(bench: Workbench, state: Path, *options: str) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class RunningWorker:
+    """A worker in a process of its own, and where its log goes."""
+
+    process: subprocess.Popen[bytes]
+    log_path: Path
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+
 @contextmanager
-def _worker(bench: Workbench, state: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def _worker(bench: Workbench, state: Path, *options: str) -> Iterator[RunningWorker]:
     """Run a worker during the block; it is killed at the end if it still runs."""
-    process = subprocess.Popen(
-        _command(bench, state, *options), stderr=subprocess.PIPE, text=True, encoding="utf-8"
-    )
+    log_path = state.with_name(f"{uuid.uuid4().hex}.log")
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(_command(bench, state, *options), stderr=log)
     try:
-        yield process
+        yield RunningWorker(process, log_path)
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 def _events(text: str) -> list[dict[str, Any]]:
@@ -91,10 +103,12 @@ def _state_rows(bench: Workbench, trace_ids: Sequence[str]) -> list[StoredAnnota
     return list(found)
 
 
-def _wait_for_rows(bench: Workbench, trace_ids: Sequence[str], count: int) -> None:
-    deadline = time.monotonic() + 90
-    while len(_state_rows(bench, trace_ids)) < count:
-        assert time.monotonic() < deadline, f"no {count} traces are done after 90 s"
+def _wait_for_rows(bench: Workbench, trace_ids: Sequence[str], count: int, worker: RunningWorker) -> None:
+    """Wait until so many traces are done; a busy machine evaluates a few traces a second."""
+    deadline = time.monotonic() + 150
+    while (found := len(_state_rows(bench, trace_ids))) < count:
+        assert worker.process.poll() is None, f"the worker ended:\n{worker.log}"
+        assert time.monotonic() < deadline, f"{found} of {count} traces are done in time:\n{worker.log}"
         time.sleep(0.1)
 
 
@@ -146,11 +160,11 @@ def test_a_storm_with_a_worker_killed_three_times_is_evaluated_once(bench: Workb
     human = _write_by_hand(bench, trace_ids[::30])
     chance = random.Random(5)
     for done in (30, 110, 190):
-        with _worker(bench, tmp_path / "state") as process:
-            _wait_for_rows(bench, trace_ids, done)
+        with _worker(bench, tmp_path / "state") as worker:
+            _wait_for_rows(bench, trace_ids, done, worker)
             time.sleep(chance.random() / 2)
-            process.send_signal(signal.SIGKILL)
-            assert process.wait(10) == -signal.SIGKILL
+            worker.process.send_signal(signal.SIGKILL)
+            assert worker.process.wait(10) == -signal.SIGKILL
     _once(bench, tmp_path / "state")
     _assert_each_evaluated_once(bench, trace_ids)
     assert _by_hand(bench, human) == [replace(row, metadata={}) for row in human]
@@ -175,15 +189,12 @@ def test_two_shards_divide_a_storm_and_double_nothing(bench: Workbench, tmp_path
     _assert_each_evaluated_once(bench, trace_ids)
 
 
-def test_two_workers_on_the_same_traces_write_what_one_writes(
-    bench: Workbench, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_two_workers_on_the_same_traces_write_what_one_writes(bench: Workbench, tmp_path: Path) -> None:
     trace_ids = _storm(bench, 100)
     results = _both(bench, tmp_path, [], [])
     judged = sum(result["runs_evaluated"] for result in results)
     # Work may be doubled, a result never is: at least each once, at most each twice.
     assert 100 <= judged <= 200
-    record_property("doubled_traces_of_100", judged - 100)
     _assert_each_evaluated_once(bench, trace_ids)
 
 
@@ -209,14 +220,13 @@ def test_sigterm_ends_a_worker_within_ten_seconds_and_leaves_nothing_half_writte
     bench: Workbench, tmp_path: Path
 ) -> None:
     trace_ids = _storm(bench, 120)
-    with _worker(bench, tmp_path / "state", "--claim-rate", "20") as process:
-        _wait_for_rows(bench, trace_ids, 20)
+    with _worker(bench, tmp_path / "state", "--claim-rate", "20") as worker:
+        _wait_for_rows(bench, trace_ids, 20, worker)
         started = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=10)
+        worker.process.send_signal(signal.SIGTERM)
+        assert worker.process.wait(timeout=10) == 0
         assert time.monotonic() - started < 10
-        assert process.returncode == 0
-        assert _events(err)[-1]["event"] == "stopped"
+        assert _events(worker.log)[-1]["event"] == "stopped"
     done = {row.annotation.target_id for row in _state_rows(bench, trace_ids)}
     begun = {
         str(data["context"]["trace_id"])  # type: ignore[index]  # JSON
@@ -247,8 +257,8 @@ def test_no_span_of_the_app_is_refused_while_a_worker_writes(bench: Workbench, t
     busy = threading.Thread(target=be_busy)
     busy.start()
     try:
-        with _worker(bench, tmp_path / "state", "--claim-rate", "20"):
-            _wait_for_rows(bench, trace_ids, len(trace_ids))
+        with _worker(bench, tmp_path / "state", "--claim-rate", "20") as worker:
+            _wait_for_rows(bench, trace_ids, len(trace_ids), worker)
     finally:
         is_over.set()
         busy.join()
