@@ -10,7 +10,7 @@ from citespan.evaluators.analysis.labeltable import LabelRow
 from citespan.evaluators.annotate.claim_spans import claim_spans
 from citespan.evaluators.annotate.passage_windows import WHOLE_BYTES, window
 from citespan.evaluators.annotate.rows import citations_row, measure_rows, state_row, verdict_rows
-from citespan.evaluators.annotate.series import beside_person, claim_identifier, identifier_of, series_of
+from citespan.evaluators.annotate.series import claim_identifier, identifier_of, series_of
 from citespan.evaluators.annotate.trace_mark import TraceMark
 from citespan.evaluators.claims import Certainty, Claim, ResolvedCitation
 from citespan.evaluators.errors import UsageError
@@ -19,6 +19,7 @@ from citespan.evaluators.findings import Attachment, Failure, JudgedClaim
 from citespan.evaluators.judges.judge import JudgeCard
 from citespan.evaluators.measures import measure
 from citespan.evaluators.options import DEFAULT_OPTIONS
+from citespan.evaluators.phoenix.row_writer import beside_person
 from citespan.evaluators.runs import Run, RunOrigin, RunState
 from citespan.evaluators.sources.phoenix import is_claim_span
 from citespan.evaluators.verdicts import Label, Verdict

@@ -26,14 +26,14 @@ from citespan.evaluators.annotate.rows import (
     superseded_row,
     verdict_rows,
 )
-from citespan.evaluators.annotate.series import claim_identifier, identifier_of, series_of, without_person
+from citespan.evaluators.annotate.series import claim_identifier, identifier_of, series_of
 from citespan.evaluators.annotate.trace_mark import TraceMark, origin_of, shows_claim_spans
 from citespan.evaluators.errors import Refused, Unauthorized
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.fingerprints import claim_span_id, generation
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of, trace_id_of
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
-from citespan.evaluators.phoenix.row_writer import RowWriter
+from citespan.evaluators.phoenix.row_writer import RowWriter, without_person
 from citespan.evaluators.phoenix.span_writer import SpanSink, SpanWriter
 from citespan.evaluators.settings import ClaimsMode
 from citespan.evaluators.sources.phoenix import is_claim_span

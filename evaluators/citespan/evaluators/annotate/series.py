@@ -13,15 +13,15 @@ from __future__ import annotations
 import re
 
 from citespan.evaluators.errors import UsageError
+from citespan.evaluators.phoenix.row_writer import MACHINE, without_person
 
-__all__ = ["beside_person", "claim_identifier", "identifier_of", "series_of", "without_person"]
+__all__ = ["claim_identifier", "identifier_of", "series_of"]
 
 IDENTIFIER = "citespan"
 """Identifier of the main evaluation."""
 
-_MACHINE = "machine"
 _NAME = r"[A-Za-z0-9._-]{1,64}"
-_WRITTEN = re.compile(rf"({IDENTIFIER}(?::(?!{_MACHINE}$){_NAME})?)(?:#\d+)?")
+_WRITTEN = re.compile(rf"({IDENTIFIER}(?::(?!{MACHINE}$){_NAME})?)(?:#\d+)?")
 
 
 def identifier_of(series: str | None) -> str:
@@ -32,9 +32,9 @@ def identifier_of(series: str | None) -> str:
     """
     if series is None:
         return IDENTIFIER
-    if re.fullmatch(_NAME, series) is None or series == _MACHINE:
+    if re.fullmatch(_NAME, series) is None or series == MACHINE:
         raise UsageError(
-            f"series {series!r}: expected up to 64 letters, digits, dots, hyphens or underscores, not {_MACHINE!r}"
+            f"series {series!r}: expected up to 64 letters, digits, dots, hyphens or underscores, not {MACHINE!r}"
         )
     return f"{IDENTIFIER}:{series}"
 
@@ -42,16 +42,6 @@ def identifier_of(series: str | None) -> str:
 def claim_identifier(identifier: str, number: int) -> str:
     """Return the identifier of the verdict on the claim with this number, counted from 1."""
     return f"{identifier}#{number}"
-
-
-def beside_person(identifier: str) -> str:
-    """Return the identifier to write under where a person has taken over the row."""
-    return f"{identifier}:{_MACHINE}"
-
-
-def without_person(identifier: str) -> str:
-    """Return the identifier that a row has, or would have if no person had taken over its place."""
-    return identifier.removesuffix(f":{_MACHINE}")
 
 
 def series_of(identifier: str) -> str | None:

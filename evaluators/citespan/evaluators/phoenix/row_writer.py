@@ -6,13 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from citespan.evaluators.annotate.series import beside_person
 from citespan.evaluators.errors import NotFound
 from citespan.evaluators.phoenix.batches import BatchSender
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
 
-__all__ = ["RowWriter", "WrittenRows"]
+__all__ = ["MACHINE", "RowWriter", "WrittenRows", "beside_person", "without_person"]
+
+MACHINE = "machine"
+"""Added to the identifier of a row whose place a person has taken."""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,16 @@ class RowWriter:
             reason = f"{self._target}_gone" if isinstance(error, NotFound) else f"row_refused: {error}"
             done.refused[row.target_id] = reason
         return done
+
+
+def beside_person(identifier: str) -> str:
+    """Return the identifier to write under where a person has taken over the row."""
+    return f"{identifier}:{MACHINE}"
+
+
+def without_person(identifier: str) -> str:
+    """Return the identifier that a row has, or would have if no person had taken over its place."""
+    return identifier.removesuffix(f":{MACHINE}")
 
 
 def _beside(row: Annotation) -> Annotation:
