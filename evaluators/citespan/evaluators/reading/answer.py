@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from citespan.evaluators.reading.answer_text import answer_in, is_usable, repr_answer_in
+from citespan.evaluators.reading.answer_text import (
+    answer_in,
+    is_usable,
+    repr_answer_in,
+    repr_beginning_in,
+)
 from citespan.evaluators.reading.generation import (
     Generation,
     find_generation,
@@ -105,7 +110,9 @@ def _from_calls(
     texts = [
         document.content for retrieval in retrievals for document in retrieval.documents if document.content
     ]
-    generation = last_generation(tree, calls, texts, ended)
+    beginning = repr_beginning_in(root.output)
+    begun = [call for call in calls if beginning is not None and beginning in call.text]
+    generation = last_generation(tree, begun or calls, texts, ended)
     if generation is None:
         return _without_calls(tree, root, is_ambiguous=bool(calls))
     view, text = generation.view, generation.text

@@ -18,7 +18,14 @@ from citespan.evaluators.reading.values import (
     text_at,
 )
 
-__all__ = ["ANSWER_KEYS", "answer_in", "is_usable", "repr_answer_in", "structured_answer_in"]
+__all__ = [
+    "ANSWER_KEYS",
+    "answer_in",
+    "is_usable",
+    "repr_answer_in",
+    "repr_beginning_in",
+    "structured_answer_in",
+]
 
 ANSWER_KEYS = (
     "answer",
@@ -68,6 +75,10 @@ _UNREADABLE = re.compile(
 
 _NO_ANSWER_REPR = re.compile(r"<?\w*(?:Node|Document|Chunk|Query|Tool|Prompt|Template)\w*\(")
 """What the repr of something retrieved, asked or called begins with."""
+
+
+_REPR_ROLE = re.compile(r"role=<\w{0,20}Role\.(\w{1,20})")
+"""Who said a message, in its repr."""
 
 
 def is_usable(text: str) -> bool:
@@ -159,12 +170,30 @@ def structured_answer_in(arguments: object) -> str | None:
     return None
 
 
+_CUT_STRING = re.compile(
+    r"""\b(?:data|text|content|response)=(['"])((?:(?!\1)[^\\]|\\.)*?)\.\.\.$""", re.DOTALL
+)
+_MIN_BEGINNING = 20
+"""Shortest beginning of an answer, in code points, that tells it from another."""
+
+
+def repr_beginning_in(value: object) -> str | None:
+    """Return how the answer begins in a repr that was cut short with dots, or `None`."""
+    if not isinstance(value, str) or not _UNREADABLE.match(value):
+        return None
+    cut = _CUT_STRING.search(value)
+    beginning = None if cut is None else repr_text(f"text={cut[1]}{cut[2]}{cut[1]}", "text")
+    return beginning if beginning is not None and len(beginning) >= _MIN_BEGINNING else None
+
+
 def repr_answer_in(value: object, depth: int = 0) -> str | None:
     """Return the answer that is only inside a Python repr, as Haystack's `GeneratedAnswer(data='..')` is."""
     if depth >= MAX_DEPTH:
         return None
     if isinstance(value, str):
-        is_answer = _UNREADABLE.match(value) and not _NO_ANSWER_REPR.match(value)
+        role = _REPR_ROLE.search(value, 0, 200)
+        is_said = role is None or role[1].lower() == "assistant"
+        is_answer = is_said and _UNREADABLE.match(value) and not _NO_ANSWER_REPR.match(value)
         return repr_text(value, "data", "text", "content", "response") if is_answer else None
     nested: Iterable[object] = ()
     if is_object(value):

@@ -103,7 +103,7 @@ def model_calls(tree: SpanTree) -> list[Generation]:
 
 def find_generation(tree: SpanTree, calls: Sequence[Generation], answer: str) -> Generation | None:
     """Return the call that wrote `answer`, be it that the app changed its markers; `None` if none did."""
-    for is_same in (_is_equal, _is_contained, _is_rewritten):
+    for is_same in (_is_equal, _begins_with, _is_contained, _is_rewritten):
         same = [call for call in calls if is_same(call.text, answer)]
         if same:
             return _innermost(tree, same)
@@ -195,6 +195,12 @@ def _innermost(tree: SpanTree, calls: Sequence[Generation]) -> Generation:
 
 def _is_equal(text: str, answer: str) -> bool:
     return text.split() == answer.split()
+
+
+def _begins_with(text: str, answer: str) -> bool:
+    """Return whether the answer is the first lines of the text: parsers take off a score or a list of sources."""
+    answer = answer.strip()
+    return bool(answer) and f"{text.strip()}\n".startswith(f"{answer}\n")
 
 
 def _is_contained(text: str, answer: str) -> bool:

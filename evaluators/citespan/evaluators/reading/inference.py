@@ -32,6 +32,7 @@ from citespan.evaluators.reading.passages import (
     union_documents,
 )
 from citespan.evaluators.reading.provider_citations import provider_citations
+from citespan.evaluators.reading.provider_request import read_request
 from citespan.evaluators.reading.question import Question, find_question
 from citespan.evaluators.reading.rules import ReadingRules
 from citespan.evaluators.reading.states import state_of
@@ -179,6 +180,8 @@ def _drops_citations(answer: Answer, found: PassageSet) -> bool:
     if answer.text is None or found.citations or cited_names(answer.text):
         return False
     wrote = answer.view if answer.generation is None else answer.generation.view
+    if isinstance(wrote.output, str) and read_request(wrote).passages:
+        return True
     return wrote.kind == "RETRIEVER" or (wrote.span.scope or "").startswith(_DROPPING_SCOPES)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["FORMS", "LabelForm", "LabelToken", "cited_names", "find_tokens", "fold_label"]
+__all__ = ["FORMS", "HEADER_FORM", "LabelForm", "LabelToken", "cited_names", "find_tokens", "fold_label"]
 
 _LINE = r"^[-*>#=|├└─• \t]{0,40}"
+_LEAD = rf"{_LINE}(?:[^\W\d]{{1,20}}(?: [^\W\d]{{1,20}}){{0,3}}[:：][ \t]{{1,3}})?"
+"""The beginning of a line, with what may introduce the first passage on it: `Observation:`, `Search results:`."""
+
 _WORDS = (
     r"source|document|doc|passage|context|chunk|reference|ref|result|search[ _]result|article|snippet|excerpt"
     r"|evidence|webpage|web[ _]page|citation|quelle|dokument|fuente|documento|fonte|资料|文档|来源|文献|資料|出典|文書"
@@ -29,8 +32,10 @@ class LabelForm:
     example: str
     """What it looks like."""
 
-    pattern: re.Pattern[str]
-    """Matches the label and what belongs to it, up to the passage; group `label`, or `attributes` of a tag."""
+    pattern: re.Pattern[str] | None
+    """Matches the label and what belongs to it, up to the passage; group `label`, or `attributes` of a tag.
+    `None` for a form that takes more than a pattern to find.
+    """
 
     closing: str | None = None
     """Pattern of what ends the passage, with `{label}` and `{word}`; `None` if only the next label does."""
@@ -41,6 +46,11 @@ class LabelForm:
     needs_citing: bool = False
     """Whether it counts, where nothing was retrieved, only if the answer cites one of its labels."""
 
+
+HEADER_FORM = LabelForm(
+    "header", "Source: manual.pdf\\nDate: 2026\\ntext", None, is_strong=False, needs_citing=True
+)
+"""A line in a head of lines; see `header_labels`."""
 
 FORMS = (
     LabelForm(
@@ -68,7 +78,7 @@ FORMS = (
         "bracketed_number",
         "[1] text",
         re.compile(
-            rf"{_LINE}(?:\[\[|\[|【|［)[#^]?[ \t]{{0,3}}(?P<label>\d{{1,5}})[ \t]{{0,3}}(?:\]\]|\]|】|］){_AFTER}",
+            rf"{_LEAD}(?:\[\[|\[|【|［)[#^]?[ \t]{{0,3}}(?P<label>\d{{1,5}})[ \t]{{0,3}}(?:\]\]|\]|】|］){_AFTER}",
             re.M,
         ),
     ),
@@ -76,7 +86,7 @@ FORMS = (
         "bracketed_word_number",
         "[ID:0] text",
         re.compile(
-            rf"{_LINE}[\[【](?P<word>(?:id|doc_?id|cite|src|{_WORDS}))(?P<separator>[ \t:#_-]{{0,3}})(?P<label>\d{{1,5}})[\]】]"
+            rf"{_LEAD}[\[【](?P<word>(?:id|doc_?id|cite|src|{_WORDS}))(?P<separator>[ \t:#_-]{{0,3}})(?P<label>\d{{1,5}})[\]】]"
             rf"{_AFTER}",
             re.M | re.IGNORECASE,
         ),
@@ -106,6 +116,13 @@ FORMS = (
         ),
         needs_citing=True,
     ),
+    HEADER_FORM,
+    LabelForm(
+        "table_row",
+        "| 1 | text |",
+        re.compile(r"^[ \t]{0,8}\|[ \t]{0,8}(?P<label>\d{1,5})[ \t]{0,8}\|[ \t]{0,8}", re.M),
+        is_strong=False,
+    ),
     LabelForm(
         "enumeration",
         "1. text",
@@ -131,7 +148,7 @@ _LABEL_ATTRIBUTES = (
     "source",
     "title",
 )
-_CITED = re.compile(r"[\[【［(（]([^\[\]【】［］()（）\n]{1,200})[\]】］)）]")
+_CITED = re.compile(r"[\[【［(（]([^\[\]【】［］()（）\n]{1,200})[\]】］)）]|\[([^\[\]\n]{1,200})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +182,7 @@ def find_tokens(text: str) -> list[LabelToken]:
     found: list[LabelToken] = []
     taken: set[int] = set()
     for form in FORMS:
-        for match in form.pattern.finditer(text):
+        for match in form.pattern.finditer(text) if form.pattern is not None else ():
             token = _token(form, match)
             if token is not None and match.end() not in taken and match.start() not in taken:
                 found.append(token)
@@ -204,6 +221,7 @@ def cited_names(answer: str) -> frozenset[str]:
     """Return, folded, everything that stands in brackets in the answer: whole, and split at commas."""
     names: set[str] = set()
     for match in _CITED.finditer(answer):
-        names.add(fold_label(match[1]))
-        names.update(fold_label(part) for part in re.split(r"[,;，；]", match[1]))
+        cited = match[1] or match[2]
+        names.add(fold_label(cited))
+        names.update(fold_label(part) for part in re.split(r"[,;，；]", cited))
     return frozenset(names - {""})

@@ -12,6 +12,12 @@ __all__ = ["Occurrence", "locate", "squeeze"]
 _MIN_CUT_LENGTH = 60
 """Shortest beginning of a text, in code points, by which a text cut by the app is still recognised."""
 
+_MIN_INLINE = 30
+"""Shortest text, in code points, that counts as found inside a line: `Green` begins many a sentence."""
+
+_ENDS_ALONE = re.compile(r"[ \t\r]{0,20}(?:$|[\n<\"'»”`|\]})])")
+"""What follows a short text that is a passage."""
+
 _TRIES = 16
 """How many places of one text in one section are looked at, where longer texts already cover some."""
 
@@ -96,9 +102,9 @@ def _free(section: str, text: str, claimed: _Claimed) -> int | None:
 
 def _stands_alone(section: str, start: int, end: int) -> bool:
     before, after = section[start - 1 : start], section[end : end + 1]
-    return not (before.isalnum() and section[start].isalnum()) and not (
-        after.isalnum() and section[end - 1].isalnum()
-    )
+    if (before.isalnum() and section[start].isalnum()) or (after.isalnum() and section[end - 1].isalnum()):
+        return False
+    return end - start >= _MIN_INLINE or _ENDS_ALONE.match(section, end) is not None
 
 
 class _Squeezed:
@@ -106,6 +112,7 @@ class _Squeezed:
 
     def __init__(self, section: str) -> None:
         parts: list[str] = []
+        self._section = section
         self._places: list[int] = []
         for match in re.finditer(r"\S+", section):
             parts.append(match[0])
@@ -122,7 +129,8 @@ class _Squeezed:
         if start < 0:
             return None
         first, last = self._places[start], self._places[start + length - 1] + 1
-        return None if claimed.covers(first, last) else Occurrence(index, first, last, is_cut)
+        is_free = not claimed.covers(first, last) and _stands_alone(self._section, first, last)
+        return Occurrence(index, first, last, is_cut) if is_free else None
 
     def _common(self, wanted: str, start: int) -> int:
         """Return how many code points of `wanted` stand at `start`, whole words only."""

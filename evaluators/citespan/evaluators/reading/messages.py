@@ -39,6 +39,8 @@ _ROLES = {
     "toolmessage": "tool",
     "function": "tool",
     "functionmessage": "tool",
+    "tool-call": "assistant",
+    "tool-response": "tool",
     "user_message": "user",
     "agent_message": "assistant",
 }
@@ -124,13 +126,15 @@ def read_message(value: object, depth: int = 0) -> Message | None:
     parts = _Parts()
     parts.add(entry.get("contents"))
     parts.add(entry.get("parts"))
-    parts.add(entry.get("content"))
+    content = entry.get("content")
+    if not isinstance(content, str) or content.split() != "".join(parts.texts).split():
+        parts.add(content)
     for call in items(entry.get("tool_calls")):
         parts.add_call(call)
     if "tool_call_id" in entry and role != "assistant":
         role = "tool"
     return Message(
-        "tool" if parts.is_tool_result and not parts.texts else role,
+        "tool" if parts.results and len(parts.results) == len(parts.texts) else role,
         tuple(parts.texts),
         tuple(parts.calls),
         tuple(parts.blocks),
@@ -156,7 +160,7 @@ class _Parts:
         self.texts: list[str] = []
         self.calls: list[ToolCall] = []
         self.blocks: list[Mapping[str, object]] = []
-        self.is_tool_result = False
+        self.results: list[str] = []
 
     def add(self, content: object) -> None:
         if isinstance(content, str):
@@ -203,16 +207,16 @@ class _Parts:
             self.blocks.append(entry)
 
     def _add_tool_result(self, entry: Mapping[str, object]) -> None:
-        self.is_tool_result = True
         for key in ("content", "result", "response", "output"):
             value = entry.get(key)
-            if isinstance(value, str) and value:
-                self.texts.append(value)
-                return
-            if value is not None:
-                self.texts.append(json.dumps(value, ensure_ascii=False))
+            if value is None or value == "":
+                continue
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            self.results.append(text)
+            self.texts.append(text)
+            if not isinstance(value, str):
                 self.blocks.append({"type": "tool_result", "content": value})
-                return
+            return
 
     def add_call(self, call: object) -> None:
         entry = fields(call)
@@ -259,9 +263,11 @@ def _is_repr(text: str) -> bool:
 
 
 def _haystack_repr(text: str) -> list[Message]:
-    content = repr_text(text, "text")
     role = next((role for name, role in _ROLES.items() if f"_role=<ChatRole.{name.upper()}:" in text), None)
-    return [] if content is None or role is None else [Message(role, (content,))]
+    if role is None:
+        return []
+    content = repr_text(text, "result" if role == "tool" else "text")
+    return [Message(role, () if content is None else (content,))]
 
 
 def last_assistant_text(messages: Sequence[Message]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from citespan.evaluators.reading.messages import Message, read_message, read_messages
 from citespan.evaluators.reading.values import as_object, fields, is_object, items, nest, parse_json, text_at
@@ -100,14 +100,17 @@ class SpanView:
 def view_span(span: Span) -> SpanView:
     """Return the span in one vocabulary."""
     tree = nest(span.attributes)
+    sent = _value(tree, _INPUT_KEYS)
+    if sent in (None, "", {"input": ""}):
+        sent = _late_input(tree)
     return SpanView(
         span=span,
         kind=_kind(span, tree),
         tree=tree,
-        input=_value(tree, _INPUT_KEYS),
+        input=sent,
         output=_value(tree, _OUTPUT_KEYS),
-        input_messages=_system_instructions(tree) + _messages(tree, _INPUT_MESSAGES),
-        output_messages=_messages(tree, _OUTPUT_MESSAGES),
+        input_messages=_system_instructions(tree) + _filled(_messages(tree, _INPUT_MESSAGES), sent),
+        output_messages=tuple(_said(message) for message in _messages(tree, _OUTPUT_MESSAGES)),
     )
 
 
@@ -174,6 +177,20 @@ def _value(tree: Mapping[str, object], paths: Sequence[str]) -> object:
     return None
 
 
+def _late_input(tree: Mapping[str, object]) -> object:
+    """Return the input that Traceloop knows only when a stream has ended, and writes beside the output."""
+    for path in _OUTPUT_KEYS:
+        late = fields(fields(parse_json(_at(tree, path))).get("kwargs")).get("inputs")
+        if late is not None:
+            return late
+    return None
+
+
+def _said(message: Message) -> Message:
+    """Return a message that a model gave back as the assistant's, whatever its role is called."""
+    return message if message.role in ("user", "system", "tool") else replace(message, role="assistant")
+
+
 def _unwrapped(value: object) -> object:
     """Return what Traceloop wraps in `{"inputs": .., "tags": .., "kwargs": ..}`."""
     entry = as_object(value)
@@ -190,6 +207,19 @@ def _messages(tree: Mapping[str, object], paths: Sequence[str]) -> tuple[Message
         if found:
             return found
     return ()
+
+
+def _filled(messages: tuple[Message, ...], sent: object) -> tuple[Message, ...]:
+    """Return the messages, those recorded by their role alone as the span's input has them."""
+    if all(message.texts or message.tool_calls or message.blocks for message in messages):
+        return messages
+    whole = read_messages(fields(sent).get("messages"))
+    if len(whole) != len(messages):
+        return messages
+    return tuple(
+        other if not message.texts and message.role == other.role else message
+        for message, other in zip(messages, whole, strict=True)
+    )
 
 
 def _flat_message(entry: object) -> object:

@@ -12,34 +12,22 @@ from citespan.evaluators.reading.label_forms import cited_names, fold_label
 from citespan.evaluators.reading.locate import squeeze
 from citespan.evaluators.reading.prompt_blocks import Section
 from citespan.evaluators.reading.shown import ShownText, find_shown
+from citespan.evaluators.reading.source_names import CitedSources
 from citespan.evaluators.reading.values import is_hidden
 from citespan.tracer.citations import Citation
 from citespan.tracer.passages import Passage
 from citespan.tracer.providers import ProviderAnswer
 from citespan.tracer.text import clean_text
 
-__all__ = ["RULE_LABEL", "Evidence", "PassageSet", "make_passages", "names_of"]
+__all__ = ["RULE_LABEL", "Evidence", "PassageSet", "make_passages"]
 
 RULE_LABEL = "citespan.label"
 """Key of a document's metadata under which reading rules keep the label that the app recorded."""
 
-_FILE_KEYS = (
-    "source",
-    "file_name",
-    "filename",
-    "file",
-    "file_path",
-    "filepath",
-    "path",
-    "sourcepage",
-    "sourcefile",
-)
 _TITLE_KEYS = ("title", "name", "file_name", "filename", "document_title")
 _URL_KEYS = ("url", "uri", "link", "href", "source_url", "source")
 _SYNTHETIC = re.compile(r"(?:prompt|document):\d+")
 """Ids made here, for passages whose own are not recorded."""
-
-_PAGE_KEYS = ("page", "page_number", "page_label")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,26 +270,8 @@ def _under_names(passages: Sequence[Passage], answer: str) -> tuple[tuple[Passag
     used = {fold_label(name) for p in passages for name in (p.id, p.label) if name is not None}
     if not cited or cited & used:
         return tuple(passages), ()
-    named = [
-        (passage, next((n for n in names_of(passage) if fold_label(n) in cited), None))
-        for passage in passages
-    ]
+    sources = CitedSources(cited)
+    named = [(passage, sources.find(passage)) for passage in passages]
     if all(name is None for _, name in named):
         return tuple(passages), ()
     return tuple(p if name is None else replace(p, label=name) for p, name in named), ("labels_from_names",)
-
-
-def names_of(passage: Passage) -> Iterable[str]:
-    """Yield the names that an answer may cite a passage by: file, title, address, with its page first."""
-    metadata = passage.metadata
-    page = next((str(metadata[key]) for key in _PAGE_KEYS if isinstance(metadata.get(key), str | int)), None)
-    files = [value for key in _FILE_KEYS if isinstance(value := metadata.get(key), str) and value]
-    for name in (*files, passage.title, passage.url):
-        if not name:
-            continue
-        base = re.split(r"[/\\]", name)[-1]
-        for form in dict.fromkeys((name, base, base.rpartition(".")[0])):
-            if form:
-                if page is not None:
-                    yield from (f"{form}#page={page}", f"{form}, p. {page}", f"{form}:{page}")
-                yield form

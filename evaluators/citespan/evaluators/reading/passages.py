@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,21 +19,11 @@ _RETRIEVING = frozenset(["RETRIEVER", "RERANKER", "TOOL"])
 _ATTRIBUTE_LIMIT = 128
 """How many attributes a plain OpenTelemetry SDK keeps per span; it drops the oldest."""
 
-_CONTEXT_KEYS = frozenset(
-    [
-        "context",
-        "contexts",
-        "context_str",
-        "passages",
-        "documents",
-        "docs",
-        "sources",
-        "references",
-        "chunks",
-        "results",
-    ]
+_CONTEXT_KEY = re.compile(
+    r"(?:\w+_)?(?:contexts?|context_str|passages|documents|docs|sources|references|chunks|nodes|results)",
+    re.IGNORECASE,
 )
-"""Keys of a step's input under which an app hands retrieved texts on."""
+"""Keys of a step's input under which an app hands retrieved texts on: `context`, `input_documents`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +227,7 @@ def given_documents(tree: SpanTree, view: SpanView) -> tuple[Document, ...]:
     for other in (view, *tree.above(view)):
         entry = as_object(other.input)
         for key, value in entry.items():
-            if key.lower() in _CONTEXT_KEYS and (found := find_documents(value, span_id=other.id)):
+            if _CONTEXT_KEY.fullmatch(key) and (found := find_documents(value, span_id=other.id)):
                 return found
     before = [v for v in tree.views if v.kind in ("CHAIN", "UNKNOWN") and v.span.end_ns <= view.span.start_ns]
     for other in reversed(before):

@@ -70,6 +70,7 @@ _CUE = re.compile(
     r"domanda|pergunta|问题|问|質問|يسأل|chat history|conversation|remember|note|respond\w*|output)\b[^\n:：]{0,40}[:：]",
     re.IGNORECASE,
 )
+_RULE_AT_END = re.compile(r"\n[ \t]{0,8}(?:-{3,40}|={3,40}|\*{3,40}|_{3,40})\s{0,40}\Z")
 _INNER = re.compile(
     r"<(document_content|content|contents|text|body|page_content)>(.*?)</\1>", re.IGNORECASE | re.DOTALL
 )
@@ -120,7 +121,7 @@ def split_blocks(section: Section, run: Sequence[LabelToken], limit: int) -> lis
 
 
 def _block(text: str, token: LabelToken, end: int) -> Block:
-    content = text[token.end : end]
+    content = _RULE_AT_END.sub("", text[token.end : end])
     inner = _INNER.search(content)
     block = Block(token, token.end, end, (inner[2] if inner is not None else content).strip())
     if block.text.startswith("«") and block.text.endswith("»"):

@@ -34,6 +34,8 @@ _KEYS = (
     "user_msg",
     "user_message",
     "user_prompt",
+    "task",
+    "request",
     "input",
     "inputs",
     "message",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from citespan.evaluators.reading.documents import Document
+from citespan.evaluators.reading.header_labels import find_headers
 from citespan.evaluators.reading.label_forms import (
     FORMS,
     LabelForm,
@@ -72,7 +73,7 @@ def find_shown(sections: Sequence[Section], documents: Sequence[Document], answe
         documents: What was retrieved for it.
         answer: The answer, whose markers tell labels from other things in brackets.
     """
-    texts = [document.content or "" for document in documents]
+    texts = list(_texts(sections, documents))
     cited = cited_names(answer)
     haystack = _Haystack(texts)
     by_section = [_Reader(section, texts, haystack, cited).read() for section in sections]
@@ -82,6 +83,18 @@ def find_shown(sections: Sequence[Section], documents: Sequence[Document], answe
             for section, found in zip(sections, by_section, strict=True)
         ]
     return _without_repeats(shown for found in by_section for shown in found)
+
+
+def _texts(sections: Sequence[Section], documents: Sequence[Document]) -> Iterable[str]:
+    """Yield each document's text, or the longer one round it that an app keeps beside it and shows instead.
+
+    Sentence-window and small-to-big retrieval find a sentence, and put the `window` in its metadata.
+    """
+    for document in documents:
+        content = document.content or ""
+        wider = (v for v in document.metadata.values() if isinstance(v, str) and len(v) > len(content))
+        shown = (v for v in wider if content and content in v and any(v in s.text for s in sections))
+        yield max(shown, key=len, default=content)
 
 
 def _without_repeats(found: Iterable[ShownText]) -> list[ShownText]:
@@ -141,7 +154,8 @@ class _Reader:
         self._json = find_json_documents(section.text)
         self._json_labels = {squeeze(j.document.content or ""): _json_label(j) for j in self._json}
         taken = [(o.start, o.end) for o in self._occurrences] + [(j.start, j.end) for j in self._json]
-        self._tokens = _outside(find_tokens(section.text), taken)
+        tokens = [*find_tokens(section.text), *find_headers(section.text, cited)]
+        self._tokens = _outside(sorted(tokens, key=lambda token: token.start), taken)
 
     def read(self) -> list[ShownText]:
         """Return the passages of the section in order."""
@@ -179,7 +193,7 @@ class _Reader:
         return covered
 
     def _counts(self, form: LabelForm, tokens: Sequence[LabelToken], covered: int) -> bool:
-        if covered:
+        if covered and not (form.needs_citing and not form.is_strong):
             return form.is_strong or covered == len(self._occurrences) == len(tokens)
         if form.needs_citing:
             return any(fold_label(token.label) in self._cited for token in tokens)

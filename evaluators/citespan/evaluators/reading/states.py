@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from citespan.evaluators.reading.answer import Answer
 from citespan.evaluators.reading.label_forms import cited_names
 from citespan.evaluators.reading.passages import Retrieval
-from citespan.evaluators.reading.values import is_hidden
+from citespan.evaluators.reading.values import is_hidden, is_object, items
 from citespan.evaluators.runs import RunState
 from citespan.tracer.passages import Passage
 
@@ -82,7 +82,18 @@ def _without_passages(answer: str, retrievals: Sequence[Retrieval]) -> StateOfRu
         return StateOfRun(RunState.CONTENT_HIDDEN, ("passages_hidden",))
     if all(retrieval.view.output is None for retrieval in retrievals):
         return StateOfRun(RunState.PASSAGES_WITHOUT_TEXT, ("retrieval_output_not_recorded",))
+    if not all(_is_nothing(retrieval.view.output) for retrieval in retrievals):
+        return StateOfRun(RunState.PASSAGES_WITHOUT_TEXT, ("retrieval_output_not_readable",))
     return StateOfRun(None, ("retrieval_returned_nothing",))
+
+
+def _is_nothing(output: object) -> bool:
+    """Return whether a retrieval's output says that nothing was found: no text and no entry in any list."""
+    if is_object(output):
+        return all(_is_nothing(value) for value in output.values())
+    if isinstance(output, str):
+        return not output.strip()
+    return not items(output)
 
 
 def _are_hidden(retrievals: Sequence[Retrieval]) -> bool:

@@ -9,7 +9,7 @@ from citespan.evaluators.reading.answer_text import structured_answer_in
 from citespan.evaluators.reading.label_forms import fold_label
 from citespan.evaluators.reading.locate import squeeze
 from citespan.evaluators.reading.normalise import SpanView
-from citespan.evaluators.reading.passage_set import names_of
+from citespan.evaluators.reading.source_names import CitedSources
 from citespan.evaluators.reading.values import fields, is_object, items, walk
 from citespan.tracer.citations import Citation
 from citespan.tracer.passages import Passage
@@ -125,7 +125,8 @@ def _named(name: str, passages: Sequence[Passage]) -> list[str]:
     folded = fold_label(name)
     by_label = [p.id for p in passages if p.label is not None and fold_label(p.label) == folded]
     by_id = [p.id for p in passages if fold_label(p.id) == folded]
-    by_name = [p.id for p in passages if any(fold_label(one) == folded for one in names_of(p))]
+    sources = CitedSources([folded])
+    by_name = [p.id for p in passages if sources.find(p) is not None]
     return (by_label or by_id or by_name) if folded else []
 
 
