@@ -183,3 +183,29 @@ def test_stream_s_input_that_comes_with_its_output_is_the_question(span: MakeSpa
     }
     run = read(Trace("0" * 31 + "1", (span(1, "CHAIN", late),)))
     assert (run.question, run.answer) == ("Why?", "Sun.")
+
+
+def test_example_in_a_prompt_gives_no_passages(rag_trace: RagTrace) -> None:
+    example = (
+        "For example:\nSource 1:\nThe sky is red.\nSource 2:\nWater is wet.\nQuery: When?\nAnswer: Now [2].\n"
+    )
+    prompt = f"{example}Your turn:\nSource 1:\n{TEA}\nSource 2:\n{INK}\nQuery: Why?\nAnswer:"
+    run = read(rag_trace({}, prompt, "Dried [1]."))
+    assert [(passage.label, passage.text) for passage in run.passages] == [("1", TEA), ("2", INK)]
+    assert resolved(run) == [("[1]", "prompt:1", "certain")]
+
+
+def test_answer_that_an_xml_parser_took_apart_is_put_together(span: MakeSpan) -> None:
+    citation = {"citation": [{"source_id": "0"}, {"quote": "in the sun"}]}
+    output = {"answer": {"cited_answer": [{"answer": "It is dried."}, {"citations": [citation]}]}}
+    written = "<cited_answer><answer>It is dried.</answer></cited_answer>"
+    prompt = f"Source ID: 0\nSnippet: {TEA}\n\nSource ID: 1\nSnippet: {INK}\n\nQuestion: Why?"
+    spans = (
+        span(1, "CHAIN", {"input.value": "Why?", "output.value": json.dumps(output)}),
+        span(2, "LLM", {"input.value": prompt, "output.value": written}, parent=1),
+    )
+    run = read(Trace("0" * 31 + "1", spans))
+    assert run.answer == "It is dried."
+    assert [(citation.passage_id, citation.quote) for citation in run.citations] == [
+        ("prompt:1", "in the sun")
+    ]

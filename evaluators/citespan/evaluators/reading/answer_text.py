@@ -13,6 +13,7 @@ from citespan.evaluators.reading.values import (
     is_hidden,
     is_list,
     is_object,
+    merged,
     parse_json,
     repr_text,
     text_at,
@@ -124,11 +125,11 @@ def _in_object(entry: Mapping[str, object], depth: int) -> str | None:
             if found is not None:
                 return found
     nested = [
-        item
+        inner
         for key, item in entry.items()
-        if key not in ANSWER_KEYS and key not in _NO_ANSWER_KEYS and is_object(item)
+        if key not in ANSWER_KEYS and key not in _NO_ANSWER_KEYS and is_object(inner := merged(item))
     ]
-    texts = {inner for item in nested if (inner := answer_in(item, depth + 1)) is not None}
+    texts = {text for item in nested if (text := answer_in(item, depth + 1)) is not None}
     return texts.pop() if len(texts) == 1 else None
 
 

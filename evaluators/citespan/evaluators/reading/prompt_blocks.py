@@ -12,7 +12,15 @@ from citespan.evaluators.reading.document_values import find_documents
 from citespan.evaluators.reading.documents import Document
 from citespan.evaluators.reading.label_forms import LabelToken, fold_label
 
-__all__ = ["Block", "JsonDocument", "Section", "find_json_documents", "rising_runs", "split_blocks"]
+__all__ = [
+    "Block",
+    "JsonDocument",
+    "Section",
+    "find_json_documents",
+    "rising_runs",
+    "split_blocks",
+    "without_examples",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,10 @@ _CUE = re.compile(
     r"domanda|pergunta|问题|问|質問|يسأل|chat history|conversation|remember|note|respond\w*|output)\b[^\n:：]{0,40}[:：]",
     re.IGNORECASE,
 )
+_EXAMPLE = re.compile(r"\b(?:examples?|e\.g\.|beispiele?|exemples?|ejemplos?|esempio)\b|例", re.IGNORECASE)
+_EXAMPLE_REACH = 80
+"""How far, in code points, before an example the word stands that says so."""
+
 _RULE_AT_END = re.compile(r"\n[ \t]{0,8}(?:-{3,40}|={3,40}|\*{3,40}|_{3,40})\s{0,40}\Z")
 _INNER = re.compile(
     r"<(document_content|content|contents|text|body|page_content)>(.*?)</\1>", re.IGNORECASE | re.DOTALL
@@ -96,6 +108,13 @@ def rising_runs(tokens: Sequence[LabelToken]) -> list[list[LabelToken]]:
         runs[-1].append(token)
         seen.add(fold_label(token.label))
     return runs
+
+
+def without_examples(text: str, runs: Sequence[list[LabelToken]]) -> list[list[LabelToken]]:
+    """Return the runs without those that an example gives; what comes last is no example."""
+    starts = [run[0].start for run in runs]
+    before = [text[max(start - _EXAMPLE_REACH, 0) : start] for start in starts]
+    return [run for n, run in enumerate(runs) if n == len(runs) - 1 or _EXAMPLE.search(before[n]) is None]
 
 
 def split_blocks(section: Section, run: Sequence[LabelToken], limit: int) -> list[Block]:

@@ -28,6 +28,7 @@ from citespan.evaluators.reading.prompt_blocks import (
     find_json_documents,
     rising_runs,
     split_blocks,
+    without_examples,
 )
 
 __all__ = ["ShownText", "find_shown"]
@@ -218,7 +219,8 @@ class _Reader:
         placed: list[tuple[int, ShownText]] = []
         inside: set[int] = set()
         if form is not None:
-            runs = rising_runs([token for token in self._tokens if token.form.name == form.name])
+            tokens = [token for token in self._tokens if token.form.name == form.name]
+            runs = without_examples(self._section.text, rising_runs(tokens))
             read = [self._read_run(runs, n) for n in range(len(runs))]
             if any(shown.is_matched for run in read for _, shown in run):
                 read = [run for run in read if any(shown.is_matched for _, shown in run)]

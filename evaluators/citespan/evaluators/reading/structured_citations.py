@@ -10,7 +10,7 @@ from citespan.evaluators.reading.label_forms import fold_label
 from citespan.evaluators.reading.locate import squeeze
 from citespan.evaluators.reading.normalise import SpanView
 from citespan.evaluators.reading.source_names import CitedSources
-from citespan.evaluators.reading.values import fields, is_object, items, walk
+from citespan.evaluators.reading.values import is_list, is_object, items, merged, walk
 from citespan.tracer.citations import Citation
 from citespan.tracer.passages import Passage
 
@@ -60,10 +60,16 @@ def structured_citations(
     for view in views:
         values = [view.output, *(call.arguments for m in view.output_messages for call in m.tool_calls)]
         for value in values:
-            for node in walk(value):
+            for node in _objects(value):
                 if structured_answer_in(node) == answer and (targets := list(_targets(node))):
                     return _resolved(targets, passages)
     return StructuredCitations(())
+
+
+def _objects(value: object) -> Iterator[Mapping[str, object]]:
+    for node in walk(value):
+        yield node
+        yield from (inner for child in node.values() if is_list(child) and is_object(inner := merged(child)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +89,16 @@ def _targets(node: Mapping[str, object]) -> Iterator[_Target]:
             if _is_name(entry):
                 yield _Target(str(entry), None)
             elif is_object(entry):
-                yield from _from_object(fields(entry))
+                yield from _from_object(_unwrapped(entry))
         if entries:
             return
+
+
+def _unwrapped(entry: Mapping[str, object]) -> Mapping[str, object]:
+    """Return what an entry such as `{"citation": [{"source_id": ..}, {"quote": ..}]}` holds."""
+    (inner, *others) = entry.values() or [None]
+    parts = [part for part in items(inner) if is_object(part)] if not others else []
+    return {key: value for part in parts for key, value in part.items()} or entry
 
 
 def _is_name(value: object) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "is_list",
     "is_object",
     "items",
+    "merged",
     "nest",
     "parse_json",
     "repr_text",
@@ -44,6 +45,17 @@ def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
 def is_list(value: object) -> TypeGuard[Sequence[object]]:
     """Return whether the value is a JSON list."""
     return isinstance(value, list | tuple)
+
+
+def merged(value: object) -> object:
+    """Return as one object a list of objects with a key each, or `value` itself.
+
+    XML parsers make `[{"answer": ..}, {"citations": ..}]` of an element with two children.
+    """
+    entries = items(value)
+    parts = [(key, inner) for entry in entries if is_object(entry) for key, inner in entry.items()]
+    is_element = len(entries) > 1 and len(parts) == len(entries) == len({key for key, _ in parts})
+    return dict(parts) if is_element else value
 
 
 def parse_json(value: object, *, is_json: bool = False) -> object:
