@@ -129,7 +129,7 @@ def _in_object(entry: Mapping[str, object], depth: int) -> str | None:
         for key, item in entry.items()
         if key not in ANSWER_KEYS and key not in _NO_ANSWER_KEYS and is_object(inner := merged(item))
     ]
-    texts = {text for item in nested if (text := answer_in(item, depth + 1)) is not None}
+    texts = {answer for item in nested if (answer := answer_in(item, depth + 1)) is not None}
     return texts.pop() if len(texts) == 1 else None
 
 
