@@ -64,6 +64,8 @@ def main() -> None:
         f"out of fold, by rows: macro balanced accuracy {table.macro(by_rows, cut):.3f} at log odds {cut:.2f}"
     )
     print(f"out of fold, by sets: macro balanced accuracy {table.macro(by_sets, cut):.3f}")
+    print(f"true claims of these sets that pass: {table.passed(by_rows, cut):.3f}")
+    print(f"share of those passed by the model that the rules let pass: {table.kept(by_rows, cut):.3f}")
     model = table.model(cut, calibration, table.best_partly_cut(by_rows, cut, calibration))
     arguments.out.write_text(json.dumps(model, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
@@ -157,6 +159,16 @@ class Table:
                 right = passed[chosen & self.supported].mean(), 1 - passed[chosen & ~self.supported].mean()
                 shares.append(float(np.mean(right)))
         return float(np.mean(shares))
+
+    def passed(self, odds: Numbers, cut: float) -> float:
+        """Return the share of the RAG sets' true claims that pass."""
+        true = self.supported & self.is_rag
+        return float(((odds >= cut) & ~self.faulted)[true].mean())
+
+    def kept(self, odds: Numbers, cut: float) -> float:
+        """Return the share of the RAG sets' true claims passed by the model that no finding overrules."""
+        passed = (odds >= cut) & self.supported & self.is_rag
+        return float((~self.faulted[passed]).mean())
 
     def best_cut(self, odds: Numbers) -> float:
         """Return the middle of the log odds at which the macro figure is within .003 of its best."""
