@@ -54,7 +54,7 @@ def _window_recall(claim: str, passage: str) -> float:
     words = {word for word in _WORD.findall(claim.lower()) if len(word) >= _CONTENT_LETTERS}
     sentences = [set(_WORD.findall(sentence.lower())) & words for sentence in _SENTENCE.split(passage)]
     windows = [
-        set().union(*sentences[at : at + _WINDOW_SENTENCES])
+        set[str]().union(*sentences[at : at + _WINDOW_SENTENCES])
         for at in range(max(len(sentences) - _WINDOW_SENTENCES + 1, 1))
     ]
     recall = max((len(window) for window in windows), default=0) / max(len(words), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from citespan.evaluators.verdicts import Label
 
@@ -79,7 +80,7 @@ def _row(data: dict[str, object], number: int) -> Row:
     return Row(
         id=str(data.get("id", number)),
         claim=str(data["claim"]),
-        passages=tuple(str(text) for text in passages),
+        passages=tuple(str(text) for text in cast("list[object]", passages)),
         label=Label(str(data["label"])),
         question=None if question is None else str(question),
     )
