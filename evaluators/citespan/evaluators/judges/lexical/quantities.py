@@ -2,191 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, replace
 
+from citespan.evaluators.judges.lexical.numerals import (
+    NUMBER_WORDS,
+    ORDINALS,
+    SCALES,
+    spelled_number,
+    value_of,
+)
+from citespan.evaluators.judges.lexical.units import NEUTRAL, SYMBOLS, bound_of, unit_of
 from citespan.evaluators.judges.lexical.words import Text, stem_of
 
 __all__ = ["Quantity", "read_quantities"]
 
-_SMALL = {
-    word: value
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-} | {"dozen": 12, "twice": 2, "thrice": 3}
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
-}
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        [
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-            "eleventh",
-            "twelfth",
-        ],
-        start=1,
-    )
-}
-_SCALES = {
-    "hundred": 1e2,
-    "thousand": 1e3,
-    "k": 1e3,
-    "million": 1e6,
-    "mn": 1e6,
-    "billion": 1e9,
-    "bn": 1e9,
-    "trillion": 1e12,
-    "tn": 1e12,
-}
-_FRACTIONS = {"half": 0.5, "quarter": 0.25, "third": 1 / 3}
-_DIMENSIONS: dict[str, dict[float, str]] = {
-    "time": {
-        1: "second sec secs s",
-        60: "minute min mins",
-        3600: "hour hr hrs h",
-        86400: "day",
-        604800: "week wk",
-        2629800: "month",
-        7889400: "quarter",
-        31557600: "year yr yrs",
-        315576000: "decade",
-        3155760000: "century",
-    },
-    "length": {
-        0.001: "millimeter millimetre mm",
-        0.01: "centimeter centimetre cm",
-        0.0254: "inch inches",
-        0.3048: "foot feet ft",
-        0.9144: "yard yd",
-        1: "meter metre m",
-        1000: "kilometer kilometre km",
-        1609.344: "mile mi",
-    },
-    "weight": {
-        0.000001: "milligram mg",
-        0.001: "gram g",
-        0.0283495: "ounce oz",
-        0.453592: "pound lb lbs",
-        1: "kilogram kg kilo",
-        1000: "ton tonne",
-    },
-    "data": {1e3: "kb kilobyte", 1e6: "mb megabyte", 1e9: "gb gigabyte", 1e12: "tb terabyte"},
-    "volume": {0.001: "milliliter millilitre ml", 1: "liter litre l", 3.78541: "gallon"},
-    "percent": {1: "percent pct percentage"},
-    "dollar": {1: "dollar usd", 0.01: "cent"},
-    "euro": {1: "euro eur"},
-    "sterling": {1: "gbp"},
-    "degree": {1: "degree celsius fahrenheit"},
-}
-_UNITS: dict[str, tuple[str, float]] = {
-    form: (dimension, factor)
-    for dimension, units in _DIMENSIONS.items()
-    for factor, forms in units.items()
-    for form in forms.split()
-}
-"""Measure units by dimension and factor; a word between a number and one of these changes the unit."""
-
-_SYMBOLS = {"$": "dollar", "€": "euro", "£": "sterling", "¥": "yen"}
-_NEUTRAL = frozenset(
-    [
-        "full",
-        "whole",
-        "consecutive",
-        "straight",
-        "entire",
-        "complete",
-        "successive",
-        "different",
-        "separate",
-        "us",
-        "american",
-        "short",
-        "long",
-        "calendar",
-        "or",
-        "more",
-        "of",
-        "to",
-        "about",
-        "and",
-        "solid",
-        "different",
-        "long-term",
-        "total",
-    ]
-)
-"""Words between number and unit that leave the measure what it is."""
-
-_BOUNDS = {
-    "over": ">",
-    "exceeding": ">",
-    "above": ">",
-    "under": "<",
-    "below": "<",
-    "about": "~",
-    "around": "~",
-    "approximately": "~",
-    "roughly": "~",
-    "nearly": "~",
-    "almost": "~",
-    "some": "~",
-    "estimated": "~",
-    "circa": "~",
-    "maximum": "<=",
-    "minimum": ">=",
-}
-_TWO_WORD_BOUNDS = {
-    ("up", "to"): "<=",
-    ("at", "most"): "<=",
-    ("no", "more"): "<=",
-    ("not", "more"): "<=",
-    ("at", "least"): ">=",
-    ("no", "less"): ">=",
-    ("no", "fewer"): ">=",
-    ("more", "than"): ">",
-    ("greater", "than"): ">",
-    ("less", "than"): "<",
-    ("fewer", "than"): "<",
-}
 _PARTS = re.compile(r"(\d+(?:[.,]\d+)*)(.*)", re.DOTALL)
-_NUMBER_START = frozenset(_SMALL) | frozenset(_TENS) | frozenset(_ORDINALS) | frozenset(_SCALES) | {"half"}
+_NUMBER_START = NUMBER_WORDS | frozenset(ORDINALS) | {"half"}
+_ORDINAL_SUFFIXES = ("st", "nd", "rd", "th")
 _PLACES = 6
+"""Decimal places by which two numbers are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,29 +64,29 @@ class Quantity:
 def read_quantities(read: Text) -> list[Quantity]:
     """Return the quantities of `read` in order, and give their first words the keys `#value`."""
     found: list[Quantity] = []
-    index = 0
+    done = 0
     words = read.words
-    candidates = [i for i, key in enumerate(read.keys) if key[:1] == "#" or words[i] in _NUMBER_START]
-    for candidate in candidates:
-        if candidate < index:
-            continue
-        quantity = _quantity_at(read, candidate)
-        if quantity is None:
-            continue
-        found.append(quantity)
-        index = max(_number_end(quantity), candidate + 1)
+    for first in [i for i, key in enumerate(read.keys) if key[:1] == "#" or words[i] in _NUMBER_START]:
+        quantity = None if first < done else _quantity_at(read, first)
+        if quantity is not None:
+            _give_key(read, quantity)
+            found.append(quantity)
+            done = max(quantity.last, first + 1)
     return _ranges_share_units(read, found)
-
-
-def _number_end(quantity: Quantity) -> int:
-    return quantity.last
 
 
 def _quantity_at(read: Text, first: int) -> Quantity | None:
     word = read.words[first]
     if word[0].isdigit():
         return _from_digits(read, first)
-    return _from_words(read, first)
+    if word in ORDINALS:
+        return Quantity(first, first + 1, float(ORDINALS[word]), word, "ordinal", "", 1.0, "", "=")
+    if word == "half":
+        return Quantity(first, first + 1, 0.5, word, "fraction", "", 1.0, "", "=")
+    numeral = spelled_number(read.words, first)
+    return (
+        None if numeral is None else _with_unit(read, _plain(read, first, numeral.last, numeral.value, word))
+    )
 
 
 def _from_digits(read: Text, first: int) -> Quantity | None:
@@ -259,184 +94,88 @@ def _from_digits(read: Text, first: int) -> Quantity | None:
     if parts is None:
         return None
     digits, suffix = parts[1], parts[2]
-    value = _value_of(digits)
-    if value is None or (
-        suffix and suffix not in _SCALES and suffix not in _UNITS and not _is_ordinal(suffix)
-    ):
+    value = value_of(digits)
+    is_ordinal = suffix in _ORDINAL_SUFFIXES
+    glued = unit_of(suffix, is_glued=True)
+    if value is None or (suffix and suffix not in SCALES and glued is None and not is_ordinal):
         return Quantity(first, first + 1, None, read.words[first], "code", "", 1.0, "", "=")
-    if _is_ordinal(suffix):
-        return _keyed(read, Quantity(first, first + 1, value, digits, "ordinal", "", 1.0, "", "="))
-    last = first + 1
-    if suffix in _SCALES:
-        value, suffix = value * _SCALES[suffix], ""
-    elif (
-        not suffix
-        and last < len(read.words)
-        and read.words[last] in _SCALES
-        and read.gap(first).strip() in ("", "-")
-    ):
-        value *= _SCALES[read.words[last]]
-        last += 1
-    return _with_unit(read, first, last, value, digits, glued=suffix)
+    if is_ordinal:
+        return Quantity(first, first + 1, value, digits, "ordinal", "", 1.0, "", "=")
+    if suffix in SCALES:
+        return _with_unit(read, _plain(read, first, first + 1, value * SCALES[suffix], digits))
+    plain = _plain(read, first, first + 1, value, digits)
+    if glued is not None:
+        return replace(plain, kind=glued.dimension, unit=stem_of(suffix), factor=glued.factor)
+    following = read.words[first + 1] if first + 1 < len(read.words) else ""
+    if following in SCALES and read.gap(first).strip() in ("", "-"):
+        plain = replace(plain, last=first + 2, value=value * SCALES[following])
+    return _with_unit(read, plain)
 
 
-def _from_words(read: Text, first: int) -> Quantity | None:
-    word = read.words[first]
-    if word in _ORDINALS:
-        value = float(_ORDINALS[word])
-        return _keyed(read, Quantity(first, first + 1, value, word, "ordinal", "", 1.0, "", "="))
-    if word == "half":
-        return Quantity(first, first + 1, 0.5, word, "fraction", "", 1.0, "", "=")
-    words = read.words
-    total, current, index = 0.0, _NOTHING, first
-    while index < len(words):
-        word = words[index]
-        added = _spelled(current, word, after_article=words[max(index - 1, 0)] in ("a", "an"))
-        if added is not None:
-            current = added
-        elif not (word == "and" and index > first and _continues(words, index)):
-            break
-        if word in _SCALES and _SCALES[word] > 100:
-            total, current = total + current, 0.0
-        index += 1
-    if current == _NOTHING:
-        return None
-    return _with_unit(read, first, index, total + current, read.words[first], glued="")
+def _plain(read: Text, first: int, last: int, value: float, written: str) -> Quantity:
+    """Return a number that counts nothing yet."""
+    is_about = first > 0 and read.text[read.starts[first] - 1] in "~≈"
+    bound = "~" if is_about else bound_of(read.words[max(first - 3, 0) : first])
+    return Quantity(first, last, value, written, "count", "", 1.0, "", bound)
 
 
-_NOTHING = -1.0
-
-
-def _spelled(current: float, word: str, *, after_article: bool) -> float | None:
-    """Return `current` with one more number word read, or `None` if `word` does not continue it."""
-    if word in _SMALL:
-        small = _SMALL[word]
-        fits = current <= 0 or current % 100 == 0 or (current % 10 == 0 and small < 10)
-        return max(current, 0.0) + small if fits else None
-    if word in _TENS:
-        return max(current, 0.0) + _TENS[word] if current <= 0 or current % 100 == 0 else None
-    if word in _SCALES and len(word) > 2 and (current > 0 or after_article):
-        return max(current, 1.0) * _SCALES[word]
-    return None
-
-
-def _continues(words: list[str], index: int) -> bool:
-    """Return whether the "and" at `index` stands inside a number, as in "two hundred and five"."""
-    after = words[index + 1] if index + 1 < len(words) else ""
-    return words[index - 1] in _SCALES and (after in _SMALL or after in _TENS)
-
-
-def _value_of(digits: str) -> float | None:
-    groups = digits.split(",")
-    if len(groups) > 1 and all(len(group.split(".")[0]) == 3 for group in groups[1:]):
-        digits = digits.replace(",", "")
-    elif len(groups) == 2 and "." not in digits:
-        digits = digits.replace(",", ".")
-    if digits.count(".") > 1 or "," in digits:
-        return None
-    value = float(digits)
-    return value if math.isfinite(value) else None
-
-
-def _is_ordinal(suffix: str) -> bool:
-    return suffix in ("st", "nd", "rd", "th")
-
-
-def _with_unit(read: Text, first: int, last: int, value: float, written: str, *, glued: str) -> Quantity:
-    words = read.words
-    bound = _bound_before(read, first)
-    before = read.text[max(read.starts[first] - 1, 0) : read.starts[first]]
+def _with_unit(read: Text, number: Quantity) -> Quantity:
+    """Return a number with what it measures or counts, read from its symbol or the words after it."""
+    words, last = read.words, number.last
+    symbol = SYMBOLS.get(read.text[max(read.starts[number.first] - 1, 0) : read.starts[number.first]])
     after = read.gap(last - 1)
-    if before in _SYMBOLS:
-        return _keyed(
-            read, Quantity(first, last, value, written, _SYMBOLS[before], _SYMBOLS[before], 1.0, "", bound)
-        )
-    if after[:1] == "%" or (after.strip() == "" and words[last : last + 2] == ["per", "cent"]):
-        return _keyed(read, Quantity(first, last, value, written, "percent", "percent", 1.0, "", bound))
-    if glued:
-        dimension, factor = _UNITS[glued]
-        return _keyed(
-            read, Quantity(first, last, value, written, dimension, stem_of(glued), factor, "", bound)
-        )
-    qualifier = ""
-    if after.strip() in ("", "-") and last < len(words):
-        known = _unit(words[last])
-        if known is None and last + 1 < len(words) and read.gap(last).strip() in ("", "-"):
-            known = _unit(words[last + 1])
-            if (
-                known is not None
-                and words[last] not in _NEUTRAL
-                and words[last].isalpha()
-                and read.keys[last]
-            ):
-                qualifier = stem_of(words[last])
-            known = known if qualifier or words[last] in _NEUTRAL else None
-            if known is not None:
-                return _keyed(
-                    read,
-                    Quantity(
-                        first,
-                        last + 2,
-                        value,
-                        written,
-                        known[0],
-                        stem_of(words[last + 1]),
-                        known[1],
-                        qualifier,
-                        bound,
-                    ),
-                )
-        if known is not None:
-            return _keyed(
-                read,
-                Quantity(
-                    first, last + 1, value, written, known[0], stem_of(words[last]), known[1], "", bound
-                ),
-            )
-        noun = read.keys[last] if read.keys[last][:1] != "#" else ""
-    else:
-        noun = ""
-    is_year = value == int(value) and 1000 <= value <= 2100 and len(written) == 4 and last == first + 1
-    return _keyed(
-        read, Quantity(first, last, value, written, "year" if is_year else "count", noun, 1.0, "", bound)
-    )
+    if symbol is not None:
+        return replace(number, kind=symbol, unit=symbol)
+    if after[:1] == "%" or (not after.strip() and words[last : last + 2] == ["per", "cent"]):
+        return replace(number, kind="percent", unit="percent")
+    if after.strip() not in ("", "-") or last == len(words):
+        return replace(number, kind="year") if _is_year(number) else number
+    measured = _measured(read, number)
+    if measured is not None:
+        return measured
+    noun = read.keys[last] if read.keys[last][:1] != "#" else ""
+    return replace(number, kind="year" if _is_year(number) else "count", unit=noun)
 
 
-def _unit(word: str) -> tuple[str, float] | None:
-    if len(word) == 1:
+def _measured(read: Text, number: Quantity) -> Quantity | None:
+    """Return a number with the unit that follows it, at once or after one word; `None` if none does."""
+    words, last = read.words, number.last
+    unit = unit_of(words[last])
+    if unit is not None:
+        return replace(
+            number, last=last + 1, kind=unit.dimension, unit=stem_of(words[last]), factor=unit.factor
+        )
+    if last + 1 == len(words) or read.gap(last).strip() not in ("", "-"):
         return None
-    return (
-        _UNITS.get(word)
-        or (_UNITS.get(word[:-1]) if word.endswith("s") else None)
-        or (("time", 3155760000.0) if word == "centuries" else None)
+    unit = unit_of(words[last + 1])
+    is_neutral = words[last] in NEUTRAL
+    if unit is None or not (is_neutral or (words[last].isalpha() and read.keys[last])):
+        return None
+    return replace(
+        number,
+        last=last + 2,
+        kind=unit.dimension,
+        unit=stem_of(words[last + 1]),
+        factor=unit.factor,
+        qualifier="" if is_neutral else stem_of(words[last]),
     )
 
 
-def _bound_before(read: Text, first: int) -> str:
-    """Return the bound that the words before a number state, the longest wording first ("no more than")."""
-    words = read.words
-    if first and read.text[read.starts[first] - 1] in "~≈":
-        return "~"
-    pairs = [(first - 2, first - 1)]
-    if first >= 3 and words[first - 1] == "than":
-        pairs.insert(0, (first - 3, first - 2))
-    for one, other in pairs:
-        bound = _TWO_WORD_BOUNDS.get((words[one], words[other])) if one >= 0 else None
-        if bound:
-            return bound
-    return _BOUNDS.get(words[first - 1], "=") if first else "="
+def _is_year(number: Quantity) -> bool:
+    value = number.value or 0.0
+    is_one_word = number.last == number.first + 1 and len(number.written) == 4
+    return is_one_word and value == int(value) and 1000 <= value <= 2100
 
 
-def _keyed(read: Text, quantity: Quantity) -> Quantity:
-    """Return `quantity` after giving its number words one key, `#value` on the first."""
-    if quantity.value is not None:
-        read.keys[quantity.first] = (
-            f"#{round(quantity.value, _PLACES):g}" if quantity.value < 1e6 else f"#{quantity.value:.0f}"
-        )
-        for index in range(quantity.first + 1, quantity.last):
-            if read.words[index] in _SCALES or read.words[index] in _SMALL or read.words[index] in _TENS:
-                read.keys[index] = ""
-    return quantity
+def _give_key(read: Text, quantity: Quantity) -> None:
+    """Give the words of a number one key, `#value` on the first."""
+    if quantity.value is None or quantity.kind == "fraction":
+        return
+    value = f"{quantity.value:.0f}" if quantity.value >= 1e6 else f"{round(quantity.value, _PLACES):g}"
+    read.keys[quantity.first] = f"#{value}"
+    for index in range(quantity.first + 1, quantity.last):
+        if read.words[index] in NUMBER_WORDS:
+            read.keys[index] = ""
 
 
 def _is_second_year(read: Text, low: Quantity, high: Quantity) -> bool:
