@@ -19,6 +19,7 @@ def quantities(text: str) -> list[Quantity]:
         ("1,200,000", 1_200_000),
         ("1.2 million", 1_200_000),
         ("$5.5bn", 5_500_000_000),
+        ("$750M", 750_000_000),
         ("two thousand three hundred", 2300),
         ("a dozen", 12),
         ("3,5", 3.5),

@@ -20,6 +20,9 @@ __all__ = ["Quantity", "read_quantities"]
 _PARTS = re.compile(r"(\d+(?:[.,]\d+)*)(.*)", re.DOTALL)
 _NUMBER_START = NUMBER_WORDS | frozenset(ORDINALS) | {"half"}
 _ORDINAL_SUFFIXES = ("st", "nd", "rd", "th")
+_MONEY_SCALES = {"m": 1e6, "b": 1e9, "t": 1e12}
+"""Letters that are a scale after money only; elsewhere `m` is a metre."""
+
 _PLACES = 6
 """Decimal places by which two numbers are told apart."""
 
@@ -97,12 +100,13 @@ def _from_digits(read: Text, first: int) -> Quantity | None:
     value = value_of(digits)
     is_ordinal = suffix in _ORDINAL_SUFFIXES
     glued = unit_of(suffix, is_glued=True)
-    if value is None or (suffix and suffix not in SCALES and glued is None and not is_ordinal):
+    scale = SCALES.get(suffix) or (_MONEY_SCALES.get(suffix) if _symbol_before(read, first) else None)
+    if value is None or (suffix and scale is None and glued is None and not is_ordinal):
         return Quantity(first, first + 1, None, read.words[first], "code", "", 1.0, "", "=")
     if is_ordinal:
         return Quantity(first, first + 1, value, digits, "ordinal", "", 1.0, "", "=")
-    if suffix in SCALES:
-        return _with_unit(read, _plain(read, first, first + 1, value * SCALES[suffix], digits))
+    if scale is not None:
+        return _with_unit(read, _plain(read, first, first + 1, value * scale, digits))
     plain = _plain(read, first, first + 1, value, digits)
     if glued is not None:
         return replace(plain, kind=glued.dimension, unit=stem_of(suffix), factor=glued.factor)
@@ -122,7 +126,7 @@ def _plain(read: Text, first: int, last: int, value: float, written: str) -> Qua
 def _with_unit(read: Text, number: Quantity) -> Quantity:
     """Return a number with what it measures or counts, read from its symbol or the words after it."""
     words, last = read.words, number.last
-    symbol = SYMBOLS.get(read.text[max(read.starts[number.first] - 1, 0) : read.starts[number.first]])
+    symbol = _symbol_before(read, number.first)
     after = read.gap(last - 1)
     if symbol is not None:
         return replace(number, kind=symbol, unit=symbol)
@@ -135,6 +139,12 @@ def _with_unit(read: Text, number: Quantity) -> Quantity:
         return measured
     noun = read.keys[last] if read.keys[last][:1] != "#" else ""
     return replace(number, kind="year" if _is_year(number) else "count", unit=noun)
+
+
+def _symbol_before(read: Text, index: int) -> str | None:
+    """Return the currency whose symbol stands right before a word."""
+    start = read.starts[index]
+    return SYMBOLS.get(read.text[max(start - 1, 0) : start])
 
 
 def _measured(read: Text, number: Quantity) -> Quantity | None:
