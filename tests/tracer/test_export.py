@@ -239,7 +239,7 @@ def test_endpoint_key_and_headers_reach_the_server(script: Script) -> None:
                 pass
         server = http.server.HTTPServer(("127.0.0.1", 0), Server)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        endpoint = f"http://127.0.0.1:{server.server_port}/root"
+        endpoint = f"http://127.0.0.1:{server.server_port}/base"
         configured = tracer.configure(endpoint=endpoint, api_key="key", headers={"X-Tenant": "t"})
         ask()
         tracer.shutdown()
@@ -249,7 +249,7 @@ def test_endpoint_key_and_headers_reach_the_server(script: Script) -> None:
         """,
         OTEL_EXPORTER_OTLP_HEADERS="x-otel=o",
     )
-    assert out == "/v1/traces [('/root/v1/traces', 'Bearer key', 't', 'o')]"
+    assert out == "/v1/traces [('/base/v1/traces', 'Bearer key', 't', 'o')]"
 
 
 def test_grpc_reaches_its_server_too(script: Script) -> None:

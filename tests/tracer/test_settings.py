@@ -13,8 +13,8 @@ from citespan.tracer.settings import GRPC, HTTP, parse_headers, protocol_for, re
     [
         ("http://localhost:6006", "http://localhost:6006/v1/traces"),
         ("http://localhost:6006/", "http://localhost:6006/v1/traces"),
-        ("https://host/root/path", "https://host/root/path/v1/traces"),
-        ("https://host/root/v1/traces", "https://host/root/v1/traces"),
+        ("https://host/base/path", "https://host/base/path/v1/traces"),
+        ("https://host/base/v1/traces", "https://host/base/v1/traces"),
         (" https://app.phoenix.arize.com/s/me ", "https://app.phoenix.arize.com/s/me/v1/traces"),
     ],
 )
@@ -40,14 +40,14 @@ def test_without_variables_a_local_phoenix_gets_everything_over_http() -> None:
 def test_phoenix_s_variables_come_before_opentelemetry_s() -> None:
     settings = read_settings(
         {
-            "PHOENIX_COLLECTOR_ENDPOINT": "https://phoenix/root",
+            "PHOENIX_COLLECTOR_ENDPOINT": "https://phoenix/base",
             "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
             "PHOENIX_API_KEY": "k",
             "PHOENIX_CLIENT_HEADERS": "x-tenant=a%20b, authorization=Basic%20z",
             "PHOENIX_PROJECT_NAME": "bot",
         }
     )
-    assert settings.url == "https://phoenix/root/v1/traces"
+    assert settings.url == "https://phoenix/base/v1/traces"
     # A header given by name counts before the one made from the key.
     assert settings.headers == {"authorization": "Basic z", "x-tenant": "a b"}
     assert settings.project == "bot"

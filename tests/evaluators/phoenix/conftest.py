@@ -140,7 +140,7 @@ def phoenix() -> FakePhoenix:
 @pytest.fixture
 def client(phoenix: FakePhoenix) -> Iterator[PhoenixClient]:
     """A client of the Phoenix in memory that never really waits."""
-    connection = Connection("http://phoenix.test/root")
+    connection = Connection("http://phoenix.test/base")
     with PhoenixClient(connection, http=httpx.MockTransport(phoenix), sleep=lambda _: None) as made:
         yield made
 

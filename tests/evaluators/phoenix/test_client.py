@@ -42,13 +42,13 @@ def _client(answer: Callable[[httpx.Request], httpx.Response], **options: object
 def test_settings_say_how_to_connect() -> None:
     settings = Settings.load(
         environ={
-            "PHOENIX_COLLECTOR_ENDPOINT": "https://h.example/root/v1/traces",
+            "PHOENIX_COLLECTOR_ENDPOINT": "https://h.example/base/v1/traces",
             "PHOENIX_API_KEY": "secret",
             "PHOENIX_CLIENT_HEADERS": "X-Team=blue%20sky",
         }
     )
     connection = Connection.from_settings(settings)
-    assert connection.base_url == "https://h.example/root"
+    assert connection.base_url == "https://h.example/base"
     assert connection.headers == {"x-team": "blue sky", "authorization": "Bearer secret"}
     assert connection.has_key
     assert "secret" not in repr(connection)

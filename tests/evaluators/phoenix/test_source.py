@@ -32,7 +32,7 @@ def test_traces_come_whole_and_in_order_of_arrival(
     phoenix.add(2, 21, seconds=2)
     traces = list(PhoenixSource(client, project).traces())
     assert _ids(traces) == [(1, [11, 12]), (2, [21, 22])]
-    assert traces[0].url == f"http://phoenix.test/root/projects/{project.id}/traces/{1:032x}"
+    assert traces[0].url == f"http://phoenix.test/base/projects/{project.id}/traces/{1:032x}"
 
 
 def test_many_traces_come_once_each(phoenix: FakePhoenix, client: PhoenixClient, project: Project) -> None:

@@ -68,7 +68,7 @@ def test_a_judge_that_breaks_sets_its_trace_aside(
     assert not summary.is_complete
     assert _states(phoenix) == {1, 3}
     assert [run.url for run in runs] == [
-        f"http://phoenix.test/root/projects/{project.id}/traces/{trace:032x}" for trace in (1, 3)
+        f"http://phoenix.test/base/projects/{project.id}/traces/{trace:032x}" for trace in (1, 3)
     ]
 
 
