@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
@@ -106,15 +107,16 @@ class ChatServer:
                     server.most_at_once = max(server.most_at_once, server.at_once)
                     step = server.script.pop(0) if server.script else server.always
                 try:
-                    self._send(step(body) if callable(step) else step)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass
+                    reply = step(body) if callable(step) else step
+                    time.sleep(reply.delay_seconds)
                 finally:
                     with server._lock:
+                        # Before the reply: a client that has it may call again at once.
                         server.at_once -= 1
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    self._send(reply)
 
             def _send(self, reply: Reply) -> None:
-                time.sleep(reply.delay_seconds)
                 data = reply.body.encode() if isinstance(reply.body, str) else json.dumps(reply.body).encode()
                 self.send_response(reply.status)
                 self.send_header("content-type", "application/json")
