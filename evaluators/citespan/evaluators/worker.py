@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citespan.evaluators.annotate import Annotator, EvaluatedTrace, Written
@@ -22,6 +22,7 @@ from citespan.evaluators.reading.reader import read_runs
 from citespan.evaluators.reading.rules import ReadingRules
 from citespan.evaluators.runs import Run
 from citespan.evaluators.sources.source import Source, Trace
+from citespan.evaluators.verdicts import Label
 
 __all__ = ["EvaluatedRun", "PassSummary", "run_pass"]
 
@@ -39,6 +40,9 @@ class EvaluatedRun:
 
     evaluation: Evaluation
     """What was found."""
+
+    human_labels: Mapping[int, Label] = field(default_factory=dict[int, Label])
+    """What people said of its claims in Phoenix, by claim index."""
 
 
 @dataclass(slots=True)
@@ -160,9 +164,16 @@ class _Pass:
         evaluated = [(read.trace.url, self._evaluate(read)) for read in shown]
         to_write = {read.trace.trace_id for read in changed}
         self._write([trace for _, trace in evaluated if trace is not None and trace.trace_id in to_write])
-        for url, trace in evaluated:
-            for evaluation in () if trace is None else trace.evaluations:
-                self._count(evaluation, url)
+        found = [(url, e) for url, trace in evaluated if trace is not None for e in trace.evaluations]
+        people = self._human_labels([evaluation for _, evaluation in found])
+        for url, evaluation in found:
+            self._count(evaluation, url, people.get(evaluation.run.id, {}))
+
+    def _human_labels(self, evaluations: Sequence[Evaluation]) -> Mapping[str, Mapping[int, Label]]:
+        """Return what people said of the claims, where somebody is shown the runs."""
+        if self.annotator is None or self.on_run is None or not evaluations:
+            return {}
+        return self.annotator.human_labels(evaluations)
 
     def _changed(self, batch: Sequence[_ReadTrace]) -> list[_ReadTrace]:
         """Return the traces that are new, or whose evaluation could differ from the one that is stored."""
@@ -199,12 +210,12 @@ class _Pass:
         self.summary.deleted += written.deleted
         self.summary.set_aside.update(written.set_aside)
 
-    def _count(self, evaluation: Evaluation, url: str | None) -> None:
+    def _count(self, evaluation: Evaluation, url: str | None, people: Mapping[int, Label]) -> None:
         if evaluation.run.state is not None:
             self.summary.states[evaluation.run.state] += 1
         self.summary.runs_evaluated += evaluation.is_evaluated
         if self.on_run is not None:
-            self.on_run(EvaluatedRun(url, evaluation))
+            self.on_run(EvaluatedRun(url, evaluation, people))
 
     def _set_aside(self, trace_id: str, reason: str, error: Exception) -> None:
         """Set a trace aside, unless the failure is not the trace's: then it stops the pass."""

@@ -13,7 +13,7 @@ from citespan.evaluators.annotate import Annotator
 from citespan.evaluators.errors import Unavailable
 from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
 from citespan.evaluators.phoenix.client import PhoenixClient
-from citespan.evaluators.phoenix.records import Project
+from citespan.evaluators.phoenix.records import Annotation, Kind, Project, Target
 from citespan.evaluators.sources.phoenix import PhoenixSource
 from citespan.evaluators.verdicts import Label, Verdict
 from citespan.evaluators.worker import EvaluatedRun, PassSummary, run_pass
@@ -137,3 +137,32 @@ def test_without_an_annotator_nothing_is_written(
     summary = run_pass(PhoenixSource(client, project), SplendidJudge())
     assert (summary.runs_evaluated, summary.rows_written) == (1, 0)
     assert {request.method for request in phoenix.requests} == {"GET"}
+
+
+def test_what_people_agree_on_comes_with_the_run(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    _add_run(phoenix, 1, "All is well [1]. All is fine [1]. All is dry [1].")
+    _run(client, project)
+    first, second, third = (
+        span["context"]["span_id"] for span in phoenix.spans if span["span_kind"] == "EVALUATOR"
+    )
+    opinions = [
+        (first, "px-app:1", "contradicted"),
+        (second, "px-app:1", "supported"),
+        (second, "px-app:2", "unsupported"),
+        (third, "px-app:1", "not_a_claim"),
+    ]
+    for span_id, person, label in opinions:
+        row = Annotation(span_id, "verdict_human", person, kind=Kind.HUMAN, label=label)
+        client.annotate(Target.SPAN, [row])
+    runs: list[EvaluatedRun] = []
+    run_pass(
+        PhoenixSource(client, project),
+        SplendidJudge(),
+        annotator=Annotator(client, project),
+        show_unchanged=True,
+        on_run=runs.append,
+    )
+    # Claim 2 has two opinions, claim 3 is called no claim: only claim 1 has a label to compare with.
+    assert [dict(run.human_labels) for run in runs] == [{0: Label.CONTRADICTED}]

@@ -226,14 +226,18 @@ class TableRun:
         return self.rows[0].state
 
 
-def rows_of(evaluation: Evaluation, *, url: str | None = None) -> list[LabelRow]:
+def rows_of(
+    evaluation: Evaluation, *, url: str | None = None, human_labels: Mapping[int, Label] | None = None
+) -> list[LabelRow]:
     """Return the rows of one evaluation, at least one.
 
     Args:
         evaluation: The evaluation.
         url: Where a person can look at the run's trace.
+        human_labels: What people said of its claims, by claim index.
     """
     run = evaluation.run
+    people = human_labels or {}
     passages = {passage.id: passage for passage in run.passages}
     bare = LabelRow(
         run_id=run.id,
@@ -250,7 +254,10 @@ def rows_of(evaluation: Evaluation, *, url: str | None = None) -> list[LabelRow]
         label_policy=evaluation.options.label_policy,
         citation_sets=evaluation.options.citation_sets,
     )
-    rows = [_with_claim(bare, judged, passages) for judged in evaluation.claims]
+    rows = [
+        _with_claim(bare, judged, passages).model_copy(update={"human_label": people.get(judged.claim.index)})
+        for judged in evaluation.claims
+    ]
     loose = tuple(
         _citation(Attachment(citation, None), passages)
         for citation in evaluation.citations

@@ -50,6 +50,8 @@ HUMAN_LABELS: Mapping[str, float | None] = {
 }
 """What people can choose in the form `verdict_human`, and its score in Phoenix's charts."""
 
+_LABELS = frozenset(label.value for label in Label)
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedTrace:
@@ -185,6 +187,33 @@ class Annotator:
         self._drop_superseded(batch)
         self._write_states(batch)
         return batch.written
+
+    def human_labels(self, evaluations: Sequence[Evaluation]) -> dict[str, dict[int, Label]]:
+        """Return, by run id and claim index, the label on which everyone agrees who gave `verdict_human`.
+
+        A claim of which people say different things, or that it is no claim, has none.
+        Where claims have no spans of their own, people cannot label them.
+
+        Raises:
+            ServerError: Phoenix cannot be reached or refuses.
+        """
+        if self._claims_mode == "annotations":
+            return {}
+        claims = {
+            span_id: (evaluation.run.id, claim.claim.index)
+            for evaluation in evaluations
+            for claim, (span_id, _) in zip(evaluation.claims, self._places(evaluation), strict=False)
+        }
+        said: dict[str, set[str | None]] = {}
+        for row in self._span_rows.read(list(claims), [VERDICT_HUMAN]):
+            if row.is_human:
+                said.setdefault(row.annotation.target_id, set()).add(row.annotation.label)
+        labels: dict[str, dict[int, Label]] = {}
+        for span_id, given in said.items():
+            if len(given) == 1 and (label := given.pop()) in _LABELS:
+                run_id, index = claims[span_id]
+                labels.setdefault(run_id, {})[index] = Label(label)
+        return labels
 
     def _claim_spans(self, trace: EvaluatedTrace) -> list[ClaimSpan]:
         return [

@@ -22,6 +22,7 @@ from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.measures import Ratio
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
+from citespan.evaluators.verdicts import Label
 
 __all__ = ["Results", "Wanted"]
 
@@ -101,10 +102,16 @@ class Results:
         self._gate_results: list[GateResult] = []
         self._worst: tuple[Sequence[LabelRow], Mapping[str, Ratio]] | None = None
 
-    def add(self, evaluation: Evaluation, *, url: str | None = None) -> None:
+    def add(
+        self,
+        evaluation: Evaluation,
+        *,
+        url: str | None = None,
+        human_labels: Mapping[int, Label] | None = None,
+    ) -> None:
         """Take one evaluation: into the table, onto the screen, into the measures."""
         run = evaluation.run_to_dict() if self.terminal.as_json else {}
-        rows = rows_of(evaluation, url=url)
+        rows = rows_of(evaluation, url=url, human_labels=human_labels)
         self._take(rows, evaluation.measures, run if url is None else {**run, "url": url})
 
     def add_tabled(self, run: TableRun) -> None:

@@ -65,7 +65,7 @@ def evaluate_source(
         with results, results.terminal.progress("judging", None) as advance:
 
             def take(run: EvaluatedRun) -> None:
-                results.add(run.evaluation, url=run.url)
+                results.add(run.evaluation, url=run.url, human_labels=run.human_labels)
                 advance()
 
             summary = run_pass(
