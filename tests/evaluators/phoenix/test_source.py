@@ -118,9 +118,9 @@ def test_pages_shrink_where_spans_are_long(
         phoenix.add(trace, trace, output__value="x" * 1_000_000)
     assert len(list(PhoenixSource(client, project).traces())) == 60
     limits = [int(request.url.params["limit"]) for request in phoenix.requests[1:]]
-    # The first page of 20 shows a megabyte a span; from then on a page has at most 2 MB.
+    # The first page of 20 shows a megabyte a span; from then on a page has at most 1 MB.
     assert limits[0] == 20
-    assert max(limits[1:]) <= 2
+    assert max(limits[1:]) == 1
 
 
 def test_an_empty_project_has_no_traces(client: PhoenixClient, project: Project) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["PageSize"]
 
-PAGE_BYTES = 2_000_000
+PAGE_BYTES = 1_000_000
 """Size that replies are steered to."""
 
 _FIRST = 20
