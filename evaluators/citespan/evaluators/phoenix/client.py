@@ -32,6 +32,9 @@ _IDS_PER_REQUEST = 100
 """Ids in one query string: 100 of 32 digits make 4 kB, well under what servers and proxies accept."""
 
 _ROWS_PER_PAGE = 1000
+_SPANS_PER_PAGE = 250
+"""Most spans on a page: as quick as pages of 1,000, and a quarter of their memory."""
+
 _TRACES_PER_PAGE = 50
 _PATH_BREAKERS = frozenset("/?#")
 """A project name with one of these cannot stand in a path; its id can."""
@@ -51,7 +54,7 @@ class PhoenixClient:
         self.connection = connection
         more = {} if sleep is None else {"sleep": sleep}
         self._transport = Transport(connection, retries=retries, http=http, **more)
-        self._page_size = PageSize(most=_ROWS_PER_PAGE)
+        self._page_size = PageSize(most=_SPANS_PER_PAGE)
 
     def __enter__(self) -> Self:
         return self
