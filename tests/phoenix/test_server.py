@@ -51,6 +51,17 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
             PhoenixServer(tmp_path, port=port).start()
 
 
+def test_a_second_server_on_one_folder_is_refused(server: PhoenixServer) -> None:
+    with pytest.raises(UsageError, match=r"another Phoenix runs on .*--home"):
+        PhoenixServer(server.folder).start()
+
+
+def test_a_folder_is_free_again_when_its_server_has_failed(tmp_path: Path) -> None:
+    for _ in range(2):  # the second would be refused if the first still held the folder
+        with pytest.raises(Unavailable):
+            PhoenixServer(tmp_path, variables={"PYTHONHOME": "/nowhere"}).start()
+
+
 def test_a_failed_start_shows_the_end_of_the_log(tmp_path: Path) -> None:
     server = PhoenixServer(tmp_path, variables={"PYTHONHOME": "/nowhere"})
     with pytest.raises(Unavailable) as caught:

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 import httpx
 
 from citespan.evaluators.errors import Unavailable, UsageError
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = ["PhoenixServer"]
 
@@ -85,7 +88,7 @@ class PhoenixServer:
         """Start the server and wait until it answers.
 
         Raises:
-            UsageError: Phoenix is not installed, or the port is taken.
+            UsageError: Phoenix is not installed, the port is taken, or another Phoenix runs on the folder.
             Unavailable: It stopped or did not answer in time; the message ends with its log.
         """
         if not _is_installed():
@@ -93,7 +96,7 @@ class PhoenixServer:
         if _is_taken(self.host, self.port):
             raise UsageError(f"port {self.port} on {self.host} is taken: choose another with --port")
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("wb") as log:
+        with _lock(self.folder) as lock, self.log_path.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "phoenix.server.main", "serve"],
                 env=self._environment(),
@@ -101,6 +104,7 @@ class PhoenixServer:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=() if sys.platform == "win32" else (lock.fileno(),),  # held for as long as it lives
             )
         try:
             self._wait()
@@ -171,6 +175,20 @@ class PhoenixServer:
         lines = self.log_path.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
         tail = "\n".join(f"    {line}" for line in lines) or "    (empty)"
         return Unavailable(f"Phoenix at {self.url} {what}; the end of {self.log_path}:\n{tail}", url=self.url)
+
+
+def _lock(folder: Path) -> BinaryIO:
+    """Return a file that is locked while a server of this folder runs: two on one SQLite file would harm it."""
+    lock = (folder / "phoenix.lock").open("ab")
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.close()
+            raise UsageError(
+                f"another Phoenix runs on {folder}: stop it, or choose another folder with --home"
+            ) from error
+    return lock
 
 
 def _is_installed() -> bool:
