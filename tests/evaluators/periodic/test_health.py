@@ -34,9 +34,9 @@ def _get(server: HealthServer, path: str) -> httpx.Response:
     return httpx.get(f"http://127.0.0.1:{server.port}{path}", timeout=10)
 
 
-def test_a_worker_is_ready_after_its_first_whole_pass(health: Health, server: HealthServer) -> None:
+def test_a_worker_is_ready_once_it_has_read_the_project(health: Health, server: HealthServer) -> None:
     answer = _get(server, "/readyz")
-    assert (answer.status_code, answer.json()["reason"]) == (503, "no pass has ended yet")
+    assert (answer.status_code, answer.json()["reason"]) == (503, "the project has not been read yet")
     assert _get(server, "/healthz").json() == {"status": "ok"}
     health.not_ready = None
     assert _get(server, "/readyz").status_code == 200

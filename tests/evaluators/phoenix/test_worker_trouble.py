@@ -188,7 +188,7 @@ def test_a_loop_goes_on_after_trouble_and_waits_longer_each_time(bench: Bench) -
     assert 0.5 <= waits[0] <= 1.0 <= waits[1] <= 2.0 <= waits[2] <= 4.0
     assert waits[3] == 7.0
     text = worker.metrics.text().decode()
-    assert 'citespan_server_errors_total{error="Unavailable"} 3.0' in text
+    assert 'citespan_phoenix_errors_total{error="Unavailable"} 3.0' in text
     assert worker.health.not_ready is None
 
 
@@ -242,11 +242,11 @@ def test_metrics_count_what_was_done_and_what_it_cost(bench: Bench) -> None:
         'citespan_claims_total{label="uncited"} 2.0',
         'citespan_measure_ratio{measure="coverage"} 0.5',
         'citespan_measure_ratio{measure="support"} 1.0',
-        'citespan_measure_parts_total{measure="coverage",part="denominator"} 4.0',
-        "citespan_judge_usd_total 0.5",
+        'citespan_measure_denominator_total{measure="coverage"} 4.0',
+        "citespan_judge_cost_usd_total 0.5",
         'citespan_judge_tokens_total{direction="sent"} 200.0',
         "citespan_traces_pending 0.0",
-        "citespan_judge_seconds_count",
+        "citespan_judge_duration_seconds_count",
     ):
         assert line in text, line
     worker.one_pass()

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from itertools import islice
 
 from citespan.evaluators.annotate import Annotator
@@ -59,6 +60,7 @@ def work(
     client = PhoenixClient(Connection.from_settings(settings), sleep=stop.sleep)
     with client, judging(settings.judge) as judge, _stopping(stop, log):
         worker = Worker(client, plan, judge, state, stop=stop, log=log)
+        worker.metrics.show(version("citespan"), plan, judge.card)
         with _served(worker, metrics_address) as metrics_url:
             about = {"endpoint": settings.endpoint, "judge": judge.card.name, "metrics": metrics_url}
             log("started", about)

@@ -28,8 +28,8 @@ class Health:
     last_sign: float = 0.0
     """When the worker last showed that it goes on."""
 
-    not_ready: str | None = "no pass has ended yet"
-    """Why the last pass did not get through; `None` if it did."""
+    not_ready: str | None = "the project has not been read yet"
+    """Why the project could not be read, or not be written, when it was last tried; `None` if it could."""
 
     def __post_init__(self) -> None:
         """A start is a sign of life."""

@@ -22,7 +22,6 @@ from citespan.evaluators.periodic.taking import Taker
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.records import Project
 from citespan.evaluators.phoenix.span_writer import SpanWriter
-from citespan.evaluators.worker import PassSummary
 
 __all__ = ["Worker"]
 
@@ -64,7 +63,7 @@ class Worker:
         self._state = state
         self._stop = stop or Stop()
         self._clock = clock or self._stop.clock
-        self.metrics = metrics or WorkerMetrics()
+        self.metrics = metrics or WorkerMetrics(self._clock)
         self._log = log
         self.health = Health(self._clock.monotonic)
         self._judge = TimedJudge(
@@ -126,16 +125,19 @@ class Worker:
         report = PassReport()
         budget = PassBudget(self._plan.limits, self._clock.monotonic)
         share = self._open()
-        try:
-            share.read(report, self._go_on)
-            self._take(share, report, budget)
-        except Stopped:
-            report.ended_by = "stop"
-        finally:
-            share.save()
-            self._note_pass(share, report)
-        self.health.not_ready = None
-        self.metrics.last_pass.set(self._clock.wall())
+        with self.metrics.timed_pass(report):
+            try:
+                share.read(report, self._go_on)
+                self.health.not_ready = None
+                self._note_progress(share, report)
+                self._take(share, report, budget)
+            except Stopped:
+                report.ended_by = "stop"
+            finally:
+                share.save()
+                self._note_progress(share, report)
+                if report.taken or report.failed or report.ended_by:
+                    self._log("pass", report.to_dict())
         return report
 
     def _take(self, share: Share, report: PassReport, budget: PassBudget) -> None:
@@ -154,7 +156,7 @@ class Worker:
             report,
             wall=self._clock.wall,
             on_evaluation=count,
-            on_summary=self._count,
+            on_summary=self.metrics.add_written,
         )
         waiting = share.settled()
         while waiting and report.ended_by is None:
@@ -164,7 +166,7 @@ class Worker:
             taker.take(batch)
             budget.add(traces=report.taken - before, usd=0.0)
             share.save()
-            self.health.beat()
+            self._note_progress(share, report)
             if waiting:
                 report.ended_by = "stop" if self._stop.is_wanted else budget.ended_by
         taker.settle_suspicions()
@@ -218,21 +220,12 @@ class Worker:
     def _notes(self, share: Share) -> Callable[[str], dict[str, object]]:
         return lambda trace_id: self._plan.sampling.notes(share.rule_of(trace_id))
 
-    def _count(self, summary: PassSummary) -> None:
-        self.metrics.unchanged.inc(summary.runs_unchanged)
-        self.metrics.rows.inc(summary.rows_written)
-        self.metrics.claim_spans.inc(summary.claim_spans_written)
-        self.metrics.human_kept.inc(summary.human_rows_kept)
-
-    def _note_pass(self, share: Share, report: PassReport) -> None:
+    def _note_progress(self, share: Share, report: PassReport) -> None:
+        """Show that the work goes on, and how far it is."""
+        self.health.beat()
         report.pending = len(share.settling)
         metrics = self.metrics
-        metrics.seen.inc(report.seen)
-        metrics.taken.inc(report.taken)
-        for reason, number in report.skipped.items():
-            metrics.skipped.labels(reason).inc(number)
-        for reason in report.failed.values():
-            metrics.failures.labels(reason.partition(":")[0]).inc()
+        metrics.note(report)
         metrics.pending.set(report.pending)
         metrics.set_aside.set(share.failures.set_aside_count)
         metrics.lag.set(share.settling.oldest_seconds())
@@ -241,11 +234,10 @@ class Worker:
         metrics.rewinds.inc(share.arrivals.rewinds)
         share.arrivals.rewinds = 0
         if self._spans is not None:
-            metrics.visible.set(self._spans.last_visible_seconds)
+            if self._spans.last_visible_seconds:
+                metrics.visible.set(self._spans.last_visible_seconds)
             metrics.waits.inc(self._spans.waits)
             self._spans.waits = 0
-        if report.taken or report.failed or report.ended_by:
-            self._log("pass", report.to_dict())
 
     def _note_trouble(self, error: ServerError, pause: float) -> None:
         kind = type(error).__name__
