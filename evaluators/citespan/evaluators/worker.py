@@ -81,6 +81,18 @@ class PassSummary:
         """Whether no trace was set aside."""
         return not self.set_aside
 
+    def add(self, other: PassSummary) -> None:
+        """Add what another pass did."""
+        self.traces += other.traces
+        self.runs_evaluated += other.runs_evaluated
+        self.runs_unchanged += other.runs_unchanged
+        self.states += other.states
+        self.set_aside |= other.set_aside
+        self.claim_spans_written += other.claim_spans_written
+        self.rows_written += other.rows_written
+        self.human_rows_kept += other.human_rows_kept
+        self.deleted += other.deleted
+
 
 def run_pass(
     source: Source,
@@ -90,6 +102,7 @@ def run_pass(
     options: EvaluateOptions = DEFAULT_OPTIONS,
     rules: ReadingRules | None = None,
     show_unchanged: bool = False,
+    with_human_labels: bool = True,
     on_run: Callable[[EvaluatedRun], None] | None = None,
     on_progress: Callable[[PassSummary], None] | None = None,
 ) -> PassSummary:
@@ -105,6 +118,7 @@ def run_pass(
         rules: Where an app keeps its answer and passages, if a settings file says so.
         show_unchanged: Whether runs that are done are judged again for `on_run`, though not written again:
             a label table is of every run.
+        with_human_labels: Whether `on_run` is told what people said of the claims, which costs requests.
         on_run: Called with every run evaluated, after it was written.
         on_progress: Called after each batch with the summary so far.
 
@@ -114,7 +128,8 @@ def run_pass(
         InputError: The source's file cannot be read.
     """
     judge = load_judge(judge) if isinstance(judge, str) else judge
-    evaluation_pass = _Pass(judge, annotator, options, rules, show_unchanged, on_run)
+    labelled = None if on_run is None or not with_human_labels else annotator
+    evaluation_pass = _Pass(judge, annotator, options, rules, show_unchanged, labelled, on_run)
     for batch in _batches(source.traces(), evaluation_pass.read):
         evaluation_pass.work(batch)
         if on_progress is not None:
@@ -144,6 +159,8 @@ class _Pass:
     options: EvaluateOptions
     rules: ReadingRules | None
     show_unchanged: bool
+    labelled: Annotator | None
+    """Knows what people said of the claims, where somebody wants to know."""
     on_run: Callable[[EvaluatedRun], None] | None
     summary: PassSummary = field(default_factory=PassSummary)
 
@@ -170,10 +187,7 @@ class _Pass:
             self._count(evaluation, url, people.get(evaluation.run.id, {}))
 
     def _human_labels(self, evaluations: Sequence[Evaluation]) -> Mapping[str, Mapping[int, Label]]:
-        """Return what people said of the claims, where somebody is shown the runs."""
-        if self.annotator is None or self.on_run is None or not evaluations:
-            return {}
-        return self.annotator.human_labels(evaluations)
+        return self.labelled.human_labels(evaluations) if self.labelled is not None and evaluations else {}
 
     def _changed(self, batch: Sequence[_ReadTrace]) -> list[_ReadTrace]:
         """Return the traces that are new, or whose evaluation could differ from the one that is stored."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from citespan.evaluators.errors import InputError
 from citespan.evaluators.phoenix.client import PhoenixClient, row_of, span_id_of, trace_id_of
 from citespan.evaluators.phoenix.records import Project
 from citespan.evaluators.sources.phoenix import APP_KINDS
@@ -70,6 +71,7 @@ class Arrivals:
         low_water: int = 0,
         window: Iterable[SeenSpan] = (),
         unfinished: Iterable[str] = (),
+        start: datetime | None = None,
     ) -> None:
         """Go on where a position was saved; without one, begin with the project's first span.
 
@@ -79,14 +81,18 @@ class Arrivals:
             low_water: Lowest row of any trace that was not finished.
             window: The last spans seen.
             unfinished: Traces of the window whose spans are to be given again.
+            start: Only spans that started then or later.
         """
         self._client = client
         self._project = project
         self._next = low_water
         self._window = {span.row: span for span in window}
         self._again = set(unfinished)
+        self._start = start
         self.rewinds = 0
         """How often everything had to be read anew."""
+        self.unreadable = 0
+        """How many spans had ids or times that cannot be read."""
 
     @property
     def next_row(self) -> int:
@@ -108,7 +114,7 @@ class Arrivals:
         known = dict(self._window)
         is_known_list, last_known = not known, max(known, default=0)
         for page in self._client.span_pages(
-            self._project, kinds=APP_KINDS, from_row=min([self._next, *known])
+            self._project, kinds=APP_KINDS, start_time=self._start, from_row=min([self._next, *known])
         ):
             fresh: list[Arrival] = []
             for data in page.spans:
@@ -118,7 +124,8 @@ class Arrivals:
                     is_known_list = True
                     if seen.trace_id not in self._again:
                         continue
-                fresh.append(self._see(row, data))
+                if (arrival := self._see(row, data)) is not None:
+                    fresh.append(arrival)
             has_passed_window = page.next_cursor is None or (
                 bool(page.spans) and row_of(page.spans[-1]) >= last_known
             )
@@ -135,7 +142,8 @@ class Arrivals:
         """Yield spans that were seen before and started at `start` or later; all of them for `None`."""
         end = self._next
         for page in self._client.span_pages(self._project, kinds=APP_KINDS, start_time=start):
-            yield [self._arrival(data) for data in page.spans if row_of(data) < end]
+            arrivals = (self._arrival(data) for data in page.spans if row_of(data) < end)
+            yield [arrival for arrival in arrivals if arrival is not None]
             if page.spans and row_of(page.spans[-1]) >= end:
                 return
 
@@ -146,9 +154,9 @@ class Arrivals:
         self._again.clear()
         self.rewinds += 1
 
-    def _see(self, row: int, data: Mapping[str, object]) -> Arrival:
+    def _see(self, row: int, data: Mapping[str, object]) -> Arrival | None:
         arrival = self._arrival(data)
-        self._window[row] = SeenSpan(row, arrival.span_id, arrival.trace_id)
+        self._window[row] = SeenSpan(row, span_id_of(data), trace_id_of(data))
         self._next = max(self._next, row + 1)
         return arrival
 
@@ -156,8 +164,13 @@ class Arrivals:
         for row in sorted(self._window)[:-WINDOW]:
             del self._window[row]
 
-    def _arrival(self, data: Mapping[str, object]) -> Arrival:
-        span = span_from_json({**data, "attributes": {}}, f"span {data.get('id')}")
+    def _arrival(self, data: Mapping[str, object]) -> Arrival | None:
+        """Return the arrival of a span; `None` for one whose ids or times no SDK writes, which stops nothing."""
+        try:
+            span = span_from_json({**data, "attributes": {}}, f"span {data.get('id')}")
+        except InputError:
+            self.unreadable += 1
+            return None
         return Arrival(
             row_of(data), trace_id_of(data), span.span_id, span.parent_id, span.start_ns, span.end_ns
         )

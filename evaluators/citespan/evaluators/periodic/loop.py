@@ -1,12 +1,12 @@
-"""The engine of `citespan worker`: look, take what has settled, remember, wait, look again."""
+"""What `citespan evaluate` does once and `citespan worker` again and again: look, take what has settled, remember."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from citespan.evaluators.annotate import Annotator
+from citespan.evaluators.engines.engine import BatchResult, Engine
+from citespan.evaluators.engines.evaluator import BatchEvaluator, LocalEngine
 from citespan.evaluators.errors import NotFound, ServerError
-from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.judges.chat.clock import Clock
 from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.periodic.budget import PassBudget
@@ -22,11 +22,9 @@ from citespan.evaluators.periodic.taking import Taker
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.records import Project
 from citespan.evaluators.phoenix.span_writer import SpanWriter
+from citespan.evaluators.worker import EvaluatedRun
 
 __all__ = ["Worker"]
-
-TRACES_PER_BATCH = 20
-"""Traces evaluated and written together: some 100 claim spans, and as many verdicts."""
 
 _SIGN_OF_LIFE_SECONDS = 60.0
 
@@ -45,6 +43,8 @@ class Worker:
         clock: Clock | None = None,
         metrics: WorkerMetrics | None = None,
         log: Log = no_log,
+        engine: Callable[[Project], Engine] | None = None,
+        on_run: Callable[[EvaluatedRun], None] | None = None,
     ) -> None:
         """Prepare to work.
 
@@ -57,6 +57,8 @@ class Worker:
             clock: Tells the time and waits; by default the stop's, on which waiting ends at a stop.
             metrics: Where to count.
             log: Where to note what happens.
+            engine: Makes what evaluates the traces of a project; by default they are evaluated in this process.
+            on_run: Called with every run evaluated, after it was written.
         """
         self._client = client
         self._plan = plan
@@ -69,9 +71,10 @@ class Worker:
         self._judge = TimedJudge(
             judge, self.metrics, before_call=self._go_on, monotonic=self._clock.monotonic
         )
+        self._open_engine = engine or self._local_engine
+        self._on_run = on_run
         self._share: Share | None = None
-        self._annotator: Annotator | None = None
-        self._spans: PacedSpans | None = None
+        self._engine: Engine | None = None
 
     def run(self, interval_seconds: float) -> None:
         """Work until a stop is asked for; trouble with Phoenix is waited out.
@@ -104,18 +107,26 @@ class Worker:
             NotFound: There is no such project.
             ServerError: Phoenix cannot be reached or refuses; what was written stays.
         """
-        report = self.one_pass()
+        budget = PassBudget(self._plan.limits, self._clock.monotonic)
+        report = self.one_pass(budget)
         has_rested = False
         while report.ended_by is None and (report.has_more or (report.pending and not has_rested)):
+            if (ended_by := budget.ended_by) is not None:
+                report.ended_by = ended_by
+                break
             if not (report.has_more and report.taken):
                 self._rest(self._plan.settle_seconds)
                 has_rested = not report.has_more
-            earlier, report = report, self.one_pass()
+            earlier, report = report, self.one_pass(budget)
             report.follow(earlier)
+        self._note_unfinished(report)
         return report
 
-    def one_pass(self) -> PassReport:
+    def one_pass(self, budget: PassBudget | None = None) -> PassReport:
         """Look once, take what has settled, and return what was done.
+
+        Args:
+            budget: What this pass and others may do together; by default this one has the plan's limits for itself.
 
         Raises:
             UsageError: Phoenix does not understand a filter of the plan.
@@ -123,7 +134,7 @@ class Worker:
             ServerError: Phoenix cannot be reached or refuses; what was written stays.
         """
         report = PassReport()
-        budget = PassBudget(self._plan.limits, self._clock.monotonic)
+        budget = budget or PassBudget(self._plan.limits, self._clock.monotonic)
         share = self._open()
         with self.metrics.timed_pass(report):
             try:
@@ -141,35 +152,47 @@ class Worker:
         return report
 
     def _take(self, share: Share, report: PassReport, budget: PassBudget) -> None:
-        def count(evaluation: Evaluation) -> None:
-            usage = usage_of(evaluation)
-            budget.add(traces=0, usd=0.0 if usage is None else usage.cost_usd)
-            self.metrics.add(evaluation)
-
-        assert self._annotator is not None  # noqa: S101 - made with the share
+        assert self._engine is not None  # noqa: S101 - made with the share
         taker = Taker(
             self._client,
             share,
             self._plan,
-            self._judge,
-            self._annotator,
+            self._engine,
             report,
+            budget,
             wall=self._clock.wall,
-            on_evaluation=count,
-            on_summary=self.metrics.add_written,
+            is_stop_wanted=lambda: self._stop.is_wanted,
         )
-        waiting = share.settled()
-        while waiting and report.ended_by is None:
-            size = TRACES_PER_BATCH if budget.traces_left is None else budget.traces_left
-            batch, waiting = waiting[: min(size, TRACES_PER_BATCH)], waiting[min(size, TRACES_PER_BATCH) :]
-            before = report.taken
-            taker.take(batch)
-            budget.add(traces=report.taken - before, usd=0.0)
+        for result in taker.take():
+            self._count(result, budget)
             share.save()
             self._note_progress(share, report)
-            if waiting:
-                report.ended_by = "stop" if self._stop.is_wanted else budget.ended_by
-        taker.settle_suspicions()
+
+    def _count(self, result: BatchResult, budget: PassBudget) -> None:
+        """Count what a batch did and cost, and show its runs."""
+        self.metrics.add_written(result.summary)
+        self.metrics.waits.inc(result.phoenix_waits)
+        if result.visible_seconds:
+            self.metrics.visible.set(result.visible_seconds)
+        for run in result.runs:
+            usage = usage_of(run.evaluation)
+            budget.add(traces=0, usd=0.0 if usage is None else usage.cost_usd)
+            self.metrics.add(run.evaluation)
+            if self._on_run is not None:
+                self._on_run(run)
+
+    def _note_unfinished(self, report: PassReport) -> None:
+        """Tell the traces that have not settled, and those that failed for good, from those that came right later."""
+        share = self._share
+        assert share is not None  # noqa: S101 - a pass has opened it
+        report.failed = {
+            trace_id: reason
+            for trace_id, reason in report.failed.items()
+            if trace_id in share.settling or share.failures.is_set_aside(trace_id)
+        }
+        ready = {trace.trace_id for trace in share.settled()} | report.failed.keys()
+        if count := sum(trace.trace_id not in ready for trace in share.settling):
+            report.skipped["not_settled"] = count
 
     def _rest(self, seconds: float) -> None:
         """Wait, showing signs of life."""
@@ -197,28 +220,18 @@ class Worker:
                 clock=self._clock,
                 log=self._log,
             )
-            self._spans = self._paced(project)
-            self._annotator = Annotator(
-                self._client,
-                project,
-                series=self._plan.series,
-                claims_mode=self._plan.claims_mode,
-                spans=self._spans,
-                notes=self._notes(self._share),
-            )
+            self._engine = self._open_engine(project)
         return self._share
 
-    def _paced(self, project: Project) -> PacedSpans:
-        return PacedSpans(
+    def _local_engine(self, project: Project) -> Engine:
+        spans = PacedSpans(
             # What is being written is finished even after a stop, so these waits do not end at one.
             SpanWriter(self._client, project),
             per_second=self._plan.claim_spans_per_second,
             clock=self._clock,
             is_hurried=lambda: self._stop.is_wanted,
         )
-
-    def _notes(self, share: Share) -> Callable[[str], dict[str, object]]:
-        return lambda trace_id: self._plan.sampling.notes(share.rule_of(trace_id))
+        return LocalEngine(BatchEvaluator(self._client, project, self._plan, self._judge, spans))
 
     def _note_progress(self, share: Share, report: PassReport) -> None:
         """Show that the work goes on, and how far it is."""
@@ -233,11 +246,6 @@ class Worker:
         share.state_errors = 0
         metrics.rewinds.inc(share.arrivals.rewinds)
         share.arrivals.rewinds = 0
-        if self._spans is not None:
-            if self._spans.last_visible_seconds:
-                metrics.visible.set(self._spans.last_visible_seconds)
-            metrics.waits.inc(self._spans.waits)
-            self._spans.waits = 0
 
     def _note_trouble(self, error: ServerError, pause: float) -> None:
         kind = type(error).__name__

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from citespan.evaluators.annotate.series import identifier_of
 from citespan.evaluators.judges.judge import JudgeCard
@@ -14,6 +15,7 @@ from citespan.evaluators.periodic.budget import Limits
 from citespan.evaluators.periodic.sampling import Sampling, Shard
 from citespan.evaluators.reading.rules import ReadingRules
 from citespan.evaluators.settings import ClaimsMode
+from citespan.evaluators.worker import PassSummary
 
 __all__ = ["PassReport", "Plan"]
 
@@ -37,6 +39,12 @@ class Plan:
     rules: ReadingRules | None = None
     """Where an app keeps its answer and passages, if a settings file says so."""
 
+    trace_ids: tuple[str, ...] = ()
+    """Only these traces, at once and whatever is missing; empty for all."""
+
+    since: datetime | None = None
+    """Only traces with a span that started then or later."""
+
     sampling: Sampling = field(default_factory=Sampling)
     """Which share of the traces is taken."""
 
@@ -55,14 +63,23 @@ class Plan:
     settle_max_seconds: float = 900.0
     """How long a trace waits whatever comes or is missing."""
 
-    lookback_seconds: float = 48 * 3600.0
-    """Age up to which a trace that has been evaluated is evaluated again when that could differ."""
+    lookback_seconds: float | None = 48 * 3600.0
+    """Age up to which a trace that has been evaluated is evaluated again when that could differ; `None` is any age."""
 
     is_reevaluating: bool = False
     """Whether traces of every age are evaluated again."""
 
     is_single_pass: bool = False
     """Whether there is no later pass that a trace could wait for."""
+
+    is_dry_run: bool = False
+    """Whether nothing is written back."""
+
+    shows_unchanged: bool = False
+    """Whether runs that are done are judged again to be shown, though not written again."""
+
+    with_human_labels: bool = False
+    """Whether what people said of the claims is read for whoever is shown the runs."""
 
     limits: Limits = field(default_factory=Limits)
     """Limits of one pass."""
@@ -72,6 +89,12 @@ class Plan:
 
     claim_spans_per_second: float | None = 20.0
     """Most claim spans sent a second; `None` is no limit."""
+
+    def leaves_out(self, trace_id: str) -> str | None:
+        """Return why a trace is not taken whatever it holds: `other_shard`, `not_sampled`; `None` if it may be."""
+        if not self.shard.holds(trace_id):
+            return "other_shard"
+        return None if self.sampling.holds(trace_id) else "not_sampled"
 
     def scope(self, base_url: str, project_id: str) -> str:
         """Return the name of this worker's share of a project, under which its state is kept."""
@@ -100,11 +123,8 @@ class PassReport:
     taken: int = 0
     """Traces read to be evaluated."""
 
-    runs_evaluated: int = 0
-    """Runs judged and written."""
-
-    runs_unchanged: int = 0
-    """Runs that were evaluated already."""
+    done: PassSummary = field(default_factory=PassSummary)
+    """What was evaluated and written, all batches together."""
 
     skipped: Counter[str] = field(default_factory=Counter[str])
     """Traces not evaluated, by reason."""
@@ -121,12 +141,21 @@ class PassReport:
     has_more: bool = False
     """Whether there is more to read at once."""
 
+    @property
+    def runs_evaluated(self) -> int:
+        """Runs judged and written."""
+        return self.done.runs_evaluated
+
+    @property
+    def runs_unchanged(self) -> int:
+        """Runs that were evaluated already."""
+        return self.done.runs_unchanged
+
     def follow(self, earlier: PassReport) -> None:
         """Add what earlier passes did to this, the last one."""
         self.seen += earlier.seen
         self.taken += earlier.taken
-        self.runs_evaluated += earlier.runs_evaluated
-        self.runs_unchanged += earlier.runs_unchanged
+        self.done.add(earlier.done)
         self.skipped += earlier.skipped
         self.failed = {**earlier.failed, **self.failed}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -41,16 +42,31 @@ class PendingTrace:
     retry_at: float = 0.0
     """Not before this moment, after a failure; monotonic seconds."""
 
-    spans: set[str] = field(default_factory=set[str])
-    """Span ids seen."""
+    spans: array[int] = field(default_factory=lambda: array("Q"))
+    """Ids of the spans seen, as numbers: thousands of traces may wait, most with a few spans each."""
 
-    parents: set[str] = field(default_factory=set[str])
-    """Span ids that spans seen hang under."""
+    parents: array[int] = field(default_factory=lambda: array("Q"))
+    """Ids of the spans that spans seen hang under."""
 
     @property
     def missing_parents(self) -> set[str]:
         """Parents that were not seen."""
-        return self.parents - self.spans
+        return {f"{span_id:016x}" for span_id in self.parents if span_id not in self.spans}
+
+    def see(self, span_id: str, parent_id: str | None = None) -> bool:
+        """Take note of a span; return whether it was not seen before."""
+        is_new = _add(self.spans, span_id)
+        if parent_id is not None:
+            _add(self.parents, parent_id)
+        return is_new
+
+
+def _add(ids: array[int], span_id: str) -> bool:
+    number = int(span_id, 16)
+    if number in ids:
+        return False
+    ids.append(number)
+    return True
 
 
 class Settling:
@@ -99,11 +115,8 @@ class Settling:
         if trace is None:
             trace = PendingTrace(arrival.trace_id, arrival.row, now, now, arrival.start_ns, arrival.end_ns)
             self._pending[arrival.trace_id] = trace
-        if arrival.span_id not in trace.spans:
+        if trace.see(arrival.span_id, arrival.parent_id):
             trace.last_new = now
-        trace.spans.add(arrival.span_id)
-        if arrival.parent_id is not None:
-            trace.parents.add(arrival.parent_id)
         trace.first_row = min(trace.first_row, arrival.row)
         trace.start_ns = min(trace.start_ns, arrival.start_ns)
         trace.end_ns = max(trace.end_ns, arrival.end_ns)

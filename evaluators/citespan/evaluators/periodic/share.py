@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from citespan.evaluators.errors import Refused, ServerError, UsageError
@@ -21,8 +21,11 @@ from citespan.evaluators.phoenix.span_writer import SpanWriter
 
 __all__ = ["Share"]
 
-MOST_PENDING = 50_000
+MOST_PENDING = 20_000
 """Traces that may wait at once: a longer backlog is read in steps, so that memory stays flat."""
+
+MOST_DUE = 1_000
+"""Traces that may wait only to be taken; beyond that they are taken before more is read."""
 
 _NOT_YET_EVALUATED = "not trace_annotations['cite_state']"
 
@@ -52,6 +55,7 @@ class Share:
         self._setup = plan.setup(judge)
         self._spans = SpanWriter(client, project)
         self._adopted: dict[str, str] = {}
+        self._named = plan.trace_ids
         self.state_errors = 0
         self.failures = Failures(
             state, self._scope, most_tries=plan.most_tries, wall=clock.wall, on_error=self.note_state_error
@@ -64,7 +68,7 @@ class Share:
         )
         position = self._position()
         self.arrivals = (
-            Arrivals(client, project)
+            Arrivals(client, project, start=plan.since)
             if position is None
             else Arrivals(
                 client,
@@ -72,9 +76,10 @@ class Share:
                 low_water=position.low_water,
                 window=position.window,
                 unfinished=position.unfinished,
+                start=plan.since,
             )
         )
-        self._older_start = None if plan.is_reevaluating else self._lookback_start()
+        self._older_start = plan.since if plan.is_reevaluating else self._lookback_start()
         is_to_list_older = position is not None and (plan.is_reevaluating or position.setup != self._setup)
         self._older = self.arrivals.since(self._older_start) if is_to_list_older else None
 
@@ -86,6 +91,10 @@ class Share:
             NotFound: The project is gone.
             ServerError: Phoenix cannot be reached or refuses.
         """
+        if self._plan.trace_ids:
+            self._force(self._named)
+            report.seen, self._named = len(self._named), ()
+            return
         report.has_more = self._read_pages(self.arrivals.new(), report, on_page)
         if self._older is not None and not report.has_more:
             try:
@@ -96,13 +105,17 @@ class Share:
                 self._older = self.arrivals.since(self._older_start)
                 raise
             self._older = self._older if report.has_more else None
-        for trace_id in self.failures.wanted():
-            self.settling.force(trace_id, first_row=self.arrivals.next_row)
+        self._force(self.failures.wanted())
         self._adopt(report)
         self._find_parents()
+        if self.arrivals.unreadable:
+            report.skipped["unreadable_span"] += self.arrivals.unreadable
+            self.arrivals.unreadable = 0
 
     def rule_of(self, trace_id: str) -> str:
-        """Return why a trace is taken: `all`, `rate`, or `always: <filter>`."""
+        """Return why a trace is taken: `all`, `rate`, `always: <filter>`, or `named`."""
+        if self._plan.trace_ids:
+            return "named"
         if trace_id in self._adopted:
             return f"always: {self._adopted[trace_id]}"
         return "all" if self._plan.sampling.rate >= 1 else "rate"
@@ -140,32 +153,42 @@ class Share:
             self.note_state_error(error)
             return None
 
-    def _lookback_start(self) -> datetime:
-        return datetime.fromtimestamp(max(0.0, self._clock.wall() - self._plan.lookback_seconds), UTC)
+    def _force(self, trace_ids: Sequence[str]) -> None:
+        for trace_id in trace_ids:
+            self.settling.force(trace_id, first_row=self.arrivals.next_row)
+
+    def _lookback_start(self) -> datetime | None:
+        """Return when the traces begin that are evaluated again when that could differ; `None` for any time."""
+        if self._plan.lookback_seconds is None:
+            return self._plan.since
+        start = datetime.fromtimestamp(max(0.0, self._clock.wall() - self._plan.lookback_seconds), UTC)
+        return start if self._plan.since is None else max(start, self._plan.since)
 
     def _read_pages(
         self, pages: Iterator[list[Arrival]], report: PassReport, on_page: Callable[[], None]
     ) -> bool:
         """Take note of pages until too many traces wait; return whether there may be more."""
-        if len(self.settling) >= MOST_PENDING:
+        if self._is_full:
             return True
         for page in pages:
             on_page()
             for arrival in page:
                 self._notice(arrival, report)
-            if len(self.settling) >= MOST_PENDING:
+            if self._is_full:
                 return True
         return False
 
+    @property
+    def _is_full(self) -> bool:
+        return len(self.settling) >= MOST_PENDING or len(self.settled()) >= MOST_DUE
+
     def _notice(self, arrival: Arrival, report: PassReport) -> None:
         trace_id = arrival.trace_id
-        is_first = arrival.parent_id is None
-        if not self._plan.shard.holds(trace_id):
-            report.skipped["other_shard"] += is_first
-        elif not self._plan.sampling.holds(trace_id) and trace_id not in self._adopted:
-            report.skipped["not_sampled"] += is_first
-        else:
+        reason = None if trace_id in self._adopted else self._plan.leaves_out(trace_id)
+        if reason is None:
             report.seen += self.settling.notice(arrival)
+        else:
+            report.skipped[reason] += arrival.parent_id is None
 
     def _adopt(self, report: PassReport) -> None:
         """Let traces wait that are not sampled, and that a rule wants all the same."""
@@ -182,8 +205,8 @@ class Share:
                 raise UsageError(f"--always {rule!r}: {error}") from error
 
     def _is_to_adopt(self, trace_id: str) -> bool:
-        is_mine = self._plan.shard.holds(trace_id) and not self._plan.sampling.holds(trace_id)
-        return is_mine and trace_id not in self._adopted and not self.failures.is_set_aside(trace_id)
+        is_left_out = self._plan.leaves_out(trace_id) == "not_sampled"
+        return is_left_out and trace_id not in self._adopted and not self.failures.is_set_aside(trace_id)
 
     def _find_parents(self) -> None:
         """Look for the parents that were not among the spans read: those of a late span were read long ago."""
@@ -192,4 +215,5 @@ class Share:
             missing = sorted({span_id for trace in waiting for span_id in trace.missing_parents})
             found = self._spans.visible(missing)
             for trace in waiting:
-                trace.spans |= found & trace.parents
+                for span_id in trace.missing_parents & found:
+                    trace.see(span_id)
