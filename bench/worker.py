@@ -1,12 +1,16 @@
-"""Measure the worker on a real Phoenix: traces a second, where the time goes, requests, and the cost of an idle pass.
+"""Measure the worker on a real Phoenix: traces a second, where the time goes, requests, memory, and idle passes.
 
 ::
 
-    python bench/worker.py [--json] [--traces 1000] [--claim-rate 0]
+    python bench/worker.py [--json] [--sizes 1000 20000] [--claims spans] [--claim-rate 0] [--workers 1]
 
-Phoenix (SQLite) is started here. One trace has five passages of 500 characters and three or four claims. The traces
-are stored before the clock starts; settling is switched off, since it is waiting and not work. `phoenix` is the share
-of the pass spent waiting for Phoenix's answers, `pacing` that spent keeping to the claim rate, `citespan` the rest.
+Phoenix (SQLite) is started here, one for each size. One trace has five passages of 500 characters and three or four
+claims. The traces are stored before the clock starts; settling is switched off, since it is waiting and not work.
+The worker is a process of its own, so that its peak memory is its own. `phoenix` is the share of the pass spent waiting
+for Phoenix's answers, `pacing` that spent keeping to the claim rate, `citespan` the rest.
+
+With `--workers 2` two workers without `--shard` begin at the same time on the same traces: `doubled` is how many runs
+one judged that the other had finished meanwhile.
 """
 
 from __future__ import annotations
@@ -14,13 +18,17 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import httpx
-from evaluate_throughput import record_runs, send_spans
+from evaluate_throughput import GROWTH, record_runs, send_spans
 
 from citespan.evaluators.judges.chat.clock import Clock
 from citespan.evaluators.judges.registry import load_judge
@@ -30,8 +38,10 @@ from citespan.evaluators.periodic.state import SqliteState
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.connection import Connection
 from citespan.evaluators.phoenix.server import PhoenixServer
+from citespan.evaluators.settings import ClaimsMode
 
 PROJECT = "bench-worker"
+TRACES_PER_STEP = 1000
 
 
 @dataclass
@@ -73,75 +83,155 @@ class Waiting:
         return Clock(sleep=self.sleep)
 
 
-def measure(url: str, traces: int, claim_rate: float, folder: Path) -> dict[str, object]:
-    """Return the figures of a full pass, an idle pass and one by a worker that lost its state."""
+def evaluate(url: str, claims: ClaimsMode, claim_rate: float, state: str) -> dict[str, object]:
+    """Return the figures of one worker's passes until nothing is left, in this process."""
     meter, waiting = Meter(), Waiting()
-    plan = Plan(project=PROJECT, settle_seconds=0.0, claim_spans_per_second=claim_rate or None)
     with PhoenixClient(Connection(url), http=meter) as client:
-
-        def worker(state: str) -> Worker:
-            judge = load_judge("lexical")
-            return Worker(client, plan, judge, SqliteState(folder / state), clock=waiting.clock)
-
-        first = worker("state")
-        meter.reset()
+        worker = _worker(client, claims, claim_rate, state, waiting.clock)
         start = time.perf_counter()
-        report = first.one_pass()
-        while report.has_more:
-            report = first.one_pass()
+        report = worker.one_pass()
+        taken, evaluated = report.taken, report.runs_evaluated
+        while report.has_more or report.pending:
+            report = worker.one_pass()
+            taken, evaluated = taken + report.taken, evaluated + report.runs_evaluated
         seconds = time.perf_counter() - start
-        requests, in_phoenix = meter.requests, meter.seconds
-        idle = timed(first, meter)
-        restarted = timed(worker("state"), meter)
-        lost = timed(worker("lost"), meter)
-    rest = seconds - in_phoenix - waiting.seconds
-    return {
-        "traces": traces,
-        "seconds": round(seconds, 2),
-        "traces_per_second": round(traces / seconds, 1),
-        "share": {
-            "phoenix": round(in_phoenix / seconds, 3),
-            "pacing": round(waiting.seconds / seconds, 3),
-            "citespan": round(rest / seconds, 3),
-        },
-        "requests_per_100_traces": round(100 * requests / traces, 1),
-        "idle_pass": idle,
-        "idle_pass_after_restart": restarted,
-        "pass_after_lost_state": lost,
-        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-    }
+        return {
+            "taken": taken,
+            "evaluated": evaluated,
+            "doubled": worker.metrics.value("citespan_runs_doubled_total"),
+            "seconds": round(seconds, 2),
+            "traces_per_second": round(evaluated / seconds, 1),
+            "share": {
+                "phoenix": round(meter.seconds / seconds, 3),
+                "pacing": round(waiting.seconds / seconds, 3),
+                "citespan": round(1 - (meter.seconds + waiting.seconds) / seconds, 3),
+            },
+            "requests_per_100_traces": round(100 * meter.requests / max(1, taken), 1),
+            "peak_memory_mb": _peak_memory_mb(),
+            "idle_pass": timed(worker, meter),
+        }
+
+
+def idle(url: str, claims: ClaimsMode, state: str) -> dict[str, object]:
+    """Return the figures of the first pass of a worker that begins on an evaluated project."""
+    meter = Meter()
+    with PhoenixClient(Connection(url), http=meter) as client:
+        worker = _worker(client, claims, 0.0, state, Clock())
+        return {**timed(worker, meter), "peak_memory_mb": _peak_memory_mb()}
+
+
+def _worker(client: PhoenixClient, claims: ClaimsMode, claim_rate: float, state: str, clock: Clock) -> Worker:
+    plan = Plan(
+        project=PROJECT, claims_mode=claims, settle_seconds=0.0, claim_spans_per_second=claim_rate or None
+    )
+    return Worker(client, plan, load_judge("lexical"), SqliteState(Path(state)), clock=clock)
 
 
 def timed(worker: Worker, meter: Meter) -> dict[str, object]:
-    """Return time, requests and work of one pass."""
+    """Return time, requests and work of one pass, and of those that follow it at once."""
     meter.reset()
     start = time.perf_counter()
-    report = worker.one_pass()
-    seconds = time.perf_counter() - start
+    reports = [worker.one_pass()]
+    while reports[-1].has_more:
+        reports.append(worker.one_pass())
     return {
-        "seconds": round(seconds, 2),
+        "seconds": round(time.perf_counter() - start, 2),
         "requests": meter.requests,
-        "taken": report.taken,
-        "evaluated": report.runs_evaluated,
+        "taken": sum(report.taken for report in reports),
+        "evaluated": sum(report.runs_evaluated for report in reports),
     }
 
 
-def main() -> None:
-    """Start Phoenix, store traces, measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--traces", type=int, default=1000, help="how many traces to store")
-    parser.add_argument("--claim-rate", type=float, default=0.0, help="claim spans a second; 0 is no limit")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    arguments = parser.parse_args()
+def _peak_memory_mb() -> float:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+
+
+def store(url: str, traces: int) -> dict[str, object]:
+    """Store traces, some at a time."""
+    with PhoenixClient(Connection(url)) as client:
+        for n, start in enumerate(range(0, traces, TRACES_PER_STEP)):
+            send_spans(record_runs(min(TRACES_PER_STEP, traces - start)), client, PROJECT, n << 32)
+    return {}
+
+
+def do_here(task: str, *arguments: str) -> dict[str, object]:
+    """Do what the parent process asks for."""
+    if task == "store":
+        return store(arguments[0], int(arguments[1]))
+    claims = cast("ClaimsMode", arguments[1])
+    if task == "evaluate":
+        return evaluate(arguments[0], claims, float(arguments[3]), arguments[2])
+    return idle(arguments[0], claims, arguments[2])
+
+
+def start_apart(*arguments: object) -> subprocess.Popen[str]:
+    """Begin one task in a process of its own."""
+    command = [sys.executable, __file__, "--here", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def result_of(process: subprocess.Popen[str]) -> dict[str, object]:
+    """Return what a task found."""
+    text, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return cast("dict[str, object]", json.loads(text))
+
+
+def measure(traces: int, claims: ClaimsMode, claim_rate: float, workers: int) -> dict[str, object]:
+    """Return the figures of one size, on a Phoenix of its own."""
     with tempfile.TemporaryDirectory() as name, PhoenixServer(Path(name) / "phoenix") as server:
-        with PhoenixClient(Connection(server.url)) as client:
-            send_spans(record_runs(arguments.traces), client, PROJECT, 0)
-        figures = measure(server.url, arguments.traces, arguments.claim_rate, Path(name))
-    if arguments.json:
-        print(json.dumps(figures))
+        result_of(start_apart("store", server.url, traces))
+        states = [f"{name}/state-{n}" for n in range(workers)]
+        tasks = [start_apart("evaluate", server.url, claims, state, claim_rate) for state in states]
+        found = [result_of(task) for task in tasks]
+        return {
+            "traces": traces,
+            "claims": claims,
+            **(found[0] if workers == 1 else _together(found)),
+            "first_pass_after_restart": result_of(start_apart("idle", server.url, claims, states[0])),
+            "first_pass_without_state": result_of(start_apart("idle", server.url, claims, f"{name}/lost")),
+        }
+
+
+def _together(found: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """Return what several workers did on the same traces."""
+    total = {key: sum(cast("int", one[key]) for one in found) for key in ("taken", "evaluated", "doubled")}
+    return {**total, "seconds": max(cast("float", one["seconds"]) for one in found), "each": list(found)}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000], help="numbers of traces")
+    parser.add_argument("--claims", choices=["spans", "annotations", "findings"], default="spans")
+    parser.add_argument("--claim-rate", type=float, default=0.0, help="claim spans a second; 0 is no limit")
+    parser.add_argument("--workers", type=int, default=1, help="unsharded workers on the same traces")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--here", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.here:
+        print(json.dumps(do_here(*given.here)))
         return
-    for key, value in figures.items():
-        print(f"{key:26} {value}")
+    rows: list[dict[str, object]] = []
+    for size in given.sizes:
+        rows.append(measure(size, given.claims, given.claim_rate, given.workers))
+        if not given.json:
+            print("\n".join(_lines(rows[-1])), flush=True)
+    figures: dict[str, object] = {"runs": rows}
+    if given.workers == 1 and len(rows) > 1:
+        memory = [cast("float", row["peak_memory_mb"]) for row in rows]
+        figures["memory_growth"] = round(memory[-1] / memory[0], 3)
+    if given.json:
+        print(json.dumps(figures))
+    elif "memory_growth" in figures:
+        verdict = "flat" if cast("float", figures["memory_growth"]) <= GROWTH else "NOT FLAT"
+        print(f"peak memory grows by a factor of {figures['memory_growth']}: {verdict}")
+
+
+def _lines(row: Mapping[str, object]) -> Iterator[str]:
+    for key, value in row.items():
+        yield f"{key:26} {value}"
 
 
 if __name__ == "__main__":

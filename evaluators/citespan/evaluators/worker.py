@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ __all__ = ["EvaluatedRun", "PassSummary", "run_pass"]
 _TRACES_PER_BATCH = 25
 _CHARACTERS_PER_BATCH = 4_000_000
 """Passage text held at once: a batch ends early where passages are long, so that memory stays flat."""
+
+_SECONDS_PER_WRITE = 10.0
+"""A slow judge's verdicts are written after so long, though more of the batch is to be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,18 @@ class PassSummary:
     deleted: int = 0
     """Claim spans and rows of an earlier reading that were deleted."""
 
+    runs_doubled: int = 0
+    """Runs judged that another worker had finished when they were about to be written."""
+
+    read_seconds: float = 0.0
+    """Time spent reading traces."""
+
+    judge_seconds: float = 0.0
+    """Time spent splitting answers and judging claims."""
+
+    write_seconds: float = 0.0
+    """Time spent looking what is done, and writing."""
+
     @property
     def is_complete(self) -> bool:
         """Whether no trace was set aside."""
@@ -92,6 +108,10 @@ class PassSummary:
         self.rows_written += other.rows_written
         self.human_rows_kept += other.human_rows_kept
         self.deleted += other.deleted
+        self.runs_doubled += other.runs_doubled
+        self.read_seconds += other.read_seconds
+        self.judge_seconds += other.judge_seconds
+        self.write_seconds += other.write_seconds
 
 
 def run_pass(
@@ -105,6 +125,7 @@ def run_pass(
     with_human_labels: bool = True,
     on_run: Callable[[EvaluatedRun], None] | None = None,
     on_progress: Callable[[PassSummary], None] | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> PassSummary:
     """Evaluate the traces of a source and return what was done.
 
@@ -121,6 +142,7 @@ def run_pass(
         with_human_labels: Whether `on_run` is told what people said of the claims, which costs requests.
         on_run: Called with every run evaluated, after it was written.
         on_progress: Called after each batch with the summary so far.
+        monotonic: Seconds on a clock that is never set.
 
     Raises:
         UsageError: `judge` names no judge.
@@ -129,8 +151,8 @@ def run_pass(
     """
     judge = load_judge(judge) if isinstance(judge, str) else judge
     labelled = None if on_run is None or not with_human_labels else annotator
-    evaluation_pass = _Pass(judge, annotator, options, rules, show_unchanged, labelled, on_run)
-    for batch in _batches(source.traces(), evaluation_pass.read):
+    evaluation_pass = _Pass(judge, annotator, options, rules, show_unchanged, labelled, on_run, monotonic)
+    for batch in evaluation_pass.timed_batches(source.traces()):
         evaluation_pass.work(batch)
         if on_progress is not None:
             on_progress(evaluation_pass.summary)
@@ -162,7 +184,17 @@ class _Pass:
     labelled: Annotator | None
     """Knows what people said of the claims, where somebody wants to know."""
     on_run: Callable[[EvaluatedRun], None] | None
+    monotonic: Callable[[], float]
     summary: PassSummary = field(default_factory=PassSummary)
+
+    def timed_batches(self, traces: Iterator[Trace]) -> Iterator[list[_ReadTrace]]:
+        """Yield the traces read, in batches, and add up the time that reading takes."""
+        start = self.monotonic()
+        for batch in _batches(traces, self.read):
+            self.summary.read_seconds += self.monotonic() - start
+            yield batch
+            start = self.monotonic()
+        self.summary.read_seconds += self.monotonic() - start
 
     def read(self, trace: Trace) -> _ReadTrace:
         """Return the runs of a trace; none if it has none or cannot be read."""
@@ -174,34 +206,49 @@ class _Pass:
             return _ReadTrace(trace, ())
 
     def work(self, batch: Sequence[_ReadTrace]) -> None:
-        """Judge and write one batch."""
-        with_runs = [read for read in batch if read.runs]
-        changed = self._changed(with_runs)
-        shown = with_runs if self.show_unchanged else changed
-        evaluated = [(read.trace.url, self._evaluate(read)) for read in shown]
-        to_write = {read.trace.trace_id for read in changed}
-        self._write([trace for _, trace in evaluated if trace is not None and trace.trace_id in to_write])
+        """Judge and write one batch; in several steps where judging takes long."""
+        left: Sequence[_ReadTrace] = [read for read in batch if read.runs]
+        while left:
+            left = self._work_some(left)
+
+    def _work_some(self, batch: Sequence[_ReadTrace]) -> Sequence[_ReadTrace]:
+        """Judge traces for some seconds and write them; return those that are left."""
+        start = self.monotonic()
+        changed = self._changed(batch)
+        shown = batch if self.show_unchanged else [read for read in batch if read.trace.trace_id in changed]
+        judge_at = self.monotonic()
+        evaluated: list[tuple[str | None, EvaluatedTrace | None]] = []
+        for read in shown:
+            if evaluated and self.monotonic() - judge_at >= _SECONDS_PER_WRITE:
+                break
+            evaluated.append((read.trace.url, self._evaluate(read)))
+        left = shown[len(evaluated) :]
+        write_at = self.monotonic()
+        self._write([trace for _, trace in evaluated if trace is not None and trace.trace_id in changed])
         found = [(url, e) for url, trace in evaluated if trace is not None for e in trace.evaluations]
         people = self._human_labels([evaluation for _, evaluation in found])
         for url, evaluation in found:
             self._count(evaluation, url, people.get(evaluation.run.id, {}))
+        unchanged = [read for read in batch if read.trace.trace_id not in changed and read not in left]
+        self.summary.runs_unchanged += sum(len(read.runs) for read in unchanged)
+        self.summary.judge_seconds += write_at - judge_at
+        self.summary.write_seconds += judge_at - start + self.monotonic() - write_at
+        return left
 
     def _human_labels(self, evaluations: Sequence[Evaluation]) -> Mapping[str, Mapping[int, Label]]:
         return self.labelled.human_labels(evaluations) if self.labelled is not None and evaluations else {}
 
-    def _changed(self, batch: Sequence[_ReadTrace]) -> list[_ReadTrace]:
-        """Return the traces that are new, or whose evaluation could differ from the one that is stored."""
-        if self.annotator is None or not batch:
-            return list(batch)
+    def _changed(self, batch: Sequence[_ReadTrace]) -> set[str]:
+        """Return the ids of the traces that are new, or whose evaluation could differ from the one that is stored."""
+        if self.annotator is None:
+            return {read.trace.trace_id for read in batch}
         marks = self.annotator.marks([read.trace.trace_id for read in batch])
-        changed: list[_ReadTrace] = []
-        for read in batch:
-            mark = marks.get(read.trace.trace_id)
-            if mark is not None and mark.covers(read.runs, self.judge.card, self.options):
-                self.summary.runs_unchanged += len(read.runs)
-            else:
-                changed.append(read)
-        return changed
+        return {
+            read.trace.trace_id
+            for read in batch
+            if (mark := marks.get(read.trace.trace_id)) is None
+            or not mark.covers(read.runs, self.judge.card, self.options)
+        }
 
     def _evaluate(self, read: _ReadTrace) -> EvaluatedTrace | None:
         try:
@@ -222,6 +269,7 @@ class _Pass:
         self.summary.rows_written += written.rows
         self.summary.human_rows_kept += written.human_rows_kept
         self.summary.deleted += written.deleted
+        self.summary.runs_doubled += written.runs_doubled
         self.summary.set_aside.update(written.set_aside)
 
     def _count(self, evaluation: Evaluation, url: str | None, people: Mapping[int, Label]) -> None:

@@ -40,6 +40,11 @@ def arrival() -> Callable[..., Arrival]:
     def make(
         row: int, trace: str, span: str, parent: str | None = None, *, start_ns: int = 0, end_ns: int = 0
     ) -> Arrival:
-        return Arrival(row, trace, span, parent, start_ns, end_ns)
+        return Arrival(row, trace, _id(span), None if parent is None else _id(parent), start_ns, end_ns)
 
     return make
+
+
+def _id(name: str) -> str:
+    """Return the span id of a name: 16 hexadecimal digits."""
+    return f"{int.from_bytes(name.encode()):016x}"

@@ -166,3 +166,50 @@ def test_what_people_agree_on_comes_with_the_run(
     )
     # Claim 2 has two opinions, claim 3 is called no claim: only claim 1 has a label to compare with.
     assert [dict(run.human_labels) for run in runs] == [{0: Label.CONTRADICTED}]
+
+
+def test_what_a_slow_judge_says_is_written_before_it_has_judged_the_whole_batch(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    now = 0.0
+    written: list[int] = []
+
+    class SlowJudge(SplendidJudge):
+        def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+            nonlocal now
+            now += 4.0
+            written.append(len(_states(phoenix)))
+            return super().judge(requests)
+
+    for trace in range(1, 9):
+        _add_run(phoenix, trace, "All is well [1].")
+    summary = run_pass(
+        PhoenixSource(client, project),
+        SlowJudge(),
+        annotator=Annotator(client, project),
+        monotonic=lambda: now,
+    )
+    # 4 seconds each, written once 10 have passed: three traces, three, two.
+    assert written == [0, 0, 0, 3, 3, 3, 6, 6]
+    assert (summary.runs_evaluated, summary.judge_seconds) == (8, 32.0)
+
+
+def test_a_run_that_another_worker_finished_meanwhile_is_counted_as_doubled(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    class DoubledJudge(SplendidJudge):
+        is_alone = True
+
+        def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+            if self.is_alone:
+                self.is_alone = False
+                _run(client, project)
+            return super().judge(requests)
+
+    _add_run(phoenix, 1, "All is well [1].")
+    rows = len(phoenix.rows)
+    summary = run_pass(PhoenixSource(client, project), DoubledJudge(), annotator=Annotator(client, project))
+    assert (summary.runs_evaluated, summary.runs_doubled, rows) == (1, 1, 0)
+    alone = dict(phoenix.rows)
+    assert _run(client, project).runs_unchanged == 1
+    assert phoenix.rows == alone

@@ -112,3 +112,13 @@ def test_the_window_does_not_grow(phoenix: FakePhoenix, arrivals: Arrivals) -> N
     phoenix.requests.clear()
     _new(arrivals)
     assert len(phoenix.requests) <= 3
+
+
+def test_a_span_with_ids_that_no_sdk_writes_stops_nothing(phoenix: FakePhoenix, arrivals: Arrivals) -> None:
+    phoenix.add(1, 10)
+    phoenix.add(2, 20)
+    phoenix.add(3, 30)
+    phoenix.spans[1]["context"]["span_id"] = "not hexadecimal"
+    assert _new(arrivals) == [10, 30]
+    assert _new(arrivals) == []
+    assert arrivals.unreadable == 1

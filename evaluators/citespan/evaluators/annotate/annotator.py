@@ -80,6 +80,9 @@ class Written:
     deleted: int = 0
     """Claim spans and rows of an earlier reading that were deleted."""
 
+    runs_doubled: int = 0
+    """Runs that another worker had finished, with the same result, before this one wrote them."""
+
     set_aside: dict[str, str] = field(default_factory=dict[str, str])
     """Traces that are not done, by id, with a machine-readable reason."""
 
@@ -273,6 +276,8 @@ class Annotator:
             mark = _marks(batch.trace_rows).get(trace.trace_id, {}).get(self._identifier)
             for run in () if mark is None else mark.runs:
                 others += [run.answer_span_id, run.root_span_id]
+            if mark is not None and mark.runs == TraceMark.of(trace.evaluations, self._claims_mode).runs:
+                batch.written.runs_doubled += len(mark.runs)
         batch.span_rows = self._span_rows.read(claims)
         batch.app_span_rows = self._span_rows.read(others, [VERDICT, CITATIONS])
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter as Counts
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
@@ -19,7 +20,7 @@ from citespan.evaluators.periodic.plan import PassReport, Plan
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 from citespan.evaluators.worker import PassSummary
 
-__all__ = ["TimedJudge", "WorkerMetrics", "usage_of"]
+__all__ = ["ExportCounts", "TimedJudge", "WorkerMetrics", "usage_of"]
 
 _JUDGE_SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _PASS_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
@@ -34,6 +35,7 @@ SKIP_REASONS = (
     "other_shard",
     "set_aside",
     "trace_deleted",
+    "unreadable_span",
 )
 """Why a trace is not evaluated."""
 
@@ -157,6 +159,14 @@ class WorkerMetrics:
         """Return everything in Prometheus's text format."""
         return generate_latest(self.registry)
 
+    def exports(self, signal: str) -> ExportCounts:
+        """Return where to count what is exported of `spans` or `events`."""
+        return ExportCounts(self.telemetry_sent.labels(signal), self.telemetry_dropped.labels(signal))
+
+    def value(self, name: str) -> float:
+        """Return the value of a metric without labels; 0 for one that there is not."""
+        return self.registry.get_sample_value(name) or 0.0
+
     @contextmanager
     def timed_pass(self, report: PassReport) -> Generator[None]:
         """Count the pass that the block does; `report` is filled by it."""
@@ -245,6 +255,17 @@ class WorkerMetrics:
 
     def _histogram(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
         return Histogram(f"citespan_{name}", text, registry=self.registry, buckets=buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportCounts:
+    """Counts what was sent of one signal, and what was dropped."""
+
+    sent: Counter
+    """Items that a receiver took."""
+
+    dropped: Counter
+    """Items that were lost."""
 
 
 class TimedJudge:
