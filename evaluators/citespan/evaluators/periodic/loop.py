@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from opentelemetry.trace import Tracer
+
 from citespan.evaluators.engines.engine import BatchResult, Engine
 from citespan.evaluators.engines.evaluator import BatchEvaluator, LocalEngine
 from citespan.evaluators.errors import NotFound, ServerError
@@ -19,6 +21,7 @@ from citespan.evaluators.periodic.share import Share
 from citespan.evaluators.periodic.state import State
 from citespan.evaluators.periodic.stopping import Stop, Stopped
 from citespan.evaluators.periodic.taking import Taker
+from citespan.evaluators.periodic.tracing import SILENT, PassTrace, traced_pass
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.records import Project
 from citespan.evaluators.phoenix.span_writer import SpanWriter
@@ -45,6 +48,7 @@ class Worker:
         log: Log = no_log,
         engine: Callable[[Project], Engine] | None = None,
         on_run: Callable[[EvaluatedRun], None] | None = None,
+        tracer: Tracer = SILENT,
     ) -> None:
         """Prepare to work.
 
@@ -59,6 +63,7 @@ class Worker:
             log: Where to note what happens.
             engine: Makes what evaluates the traces of a project; by default they are evaluated in this process.
             on_run: Called with every run evaluated, after it was written.
+            tracer: Records the worker's own spans.
         """
         self._client = client
         self._plan = plan
@@ -73,6 +78,7 @@ class Worker:
         )
         self._open_engine = engine or self._local_engine
         self._on_run = on_run
+        self._tracer = tracer
         self._share: Share | None = None
         self._engine: Engine | None = None
 
@@ -109,13 +115,15 @@ class Worker:
         """
         budget = PassBudget(self._plan.limits, self._clock.monotonic)
         report = self.one_pass(budget)
-        has_rested = False
+        has_rested = self._plan.settle_seconds == 0  # then a trace that has not settled does not by waiting
         while report.ended_by is None and (report.has_more or (report.pending and not has_rested)):
             if (ended_by := budget.ended_by) is not None:
                 report.ended_by = ended_by
                 break
             if not (report.has_more and report.taken):
-                self._rest(self._plan.settle_seconds)
+                seconds = self._plan.settle_seconds or 1.0
+                self._log("settling", {"pending": report.pending, "seconds": seconds})
+                self._rest(seconds)
                 has_rested = not report.has_more
             earlier, report = report, self.one_pass(budget)
             report.follow(earlier)
@@ -136,12 +144,17 @@ class Worker:
         report = PassReport()
         budget = budget or PassBudget(self._plan.limits, self._clock.monotonic)
         share = self._open()
-        with self.metrics.timed_pass(report):
+        judge = self._judge.card
+        with (
+            self.metrics.timed_pass(report),
+            traced_pass(self._tracer, report, judge, self._clock) as trace,
+        ):
             try:
                 share.read(report, self._go_on)
                 self.health.not_ready = None
                 self._note_progress(share, report)
-                self._take(share, report, budget)
+                trace.looked()
+                self._take(share, report, budget, trace)
             except Stopped:
                 report.ended_by = "stop"
             finally:
@@ -151,7 +164,7 @@ class Worker:
                     self._log("pass", report.to_dict())
         return report
 
-    def _take(self, share: Share, report: PassReport, budget: PassBudget) -> None:
+    def _take(self, share: Share, report: PassReport, budget: PassBudget, trace: PassTrace) -> None:
         assert self._engine is not None  # noqa: S101 - made with the share
         taker = Taker(
             self._client,
@@ -167,6 +180,7 @@ class Worker:
             self._count(result, budget)
             share.save()
             self._note_progress(share, report)
+            trace.took(result)
 
     def _count(self, result: BatchResult, budget: PassBudget) -> None:
         """Count what a batch did and cost, and show its runs."""
