@@ -69,7 +69,7 @@ def test_the_number_of_traces_can_be_limited_and_the_table_written(
     table = tmp_path / "table.csv"
     done = citespan("evaluate", "--spans", spans, "--limit", 1, "-o", table, "--show", "none")
     assert done.exit_code == 0
-    assert "1 trace read, 1 run judged; nothing was written to Phoenix" in done.err
+    assert "1 trace read, 1 run judged; nothing was written to Phoenix; ended by --max-traces" in done.err
     rows = list(read_table(table))
     assert [row.claim_index for row in rows] == [0, 1, 2, 3, 4]
     assert len(rows[0].trace_id or "") == 32
@@ -155,10 +155,38 @@ def test_any_json_value_taken_for_spans_ends_with_a_documented_code(
         assert done.exit_code == 2 or json.loads(done.out)
 
 
-def test_options_about_phoenix_do_not_go_with_a_file(citespan: Callable[..., Any], spans: Path) -> None:
-    done = citespan("evaluate", "--spans", spans, "--since", "1h")
-    assert done.exit_code == 2
-    assert "--since, --trace, --series and --claims are about Phoenix" in done.err
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--spans", "x", "--since", "1h"],
+            "--spans reads a file and writes nothing back: leave out --since",
+        ),
+        (["--spans", "x", "--settle", "60s", "--state", "s"], "leave out --settle, --state"),
+        (["--trace", "ab" * 16, "--filter", "num_spans > 1"], "--trace names the traces: leave out --filter"),
+        (["--dry-run", "--state", "s"], "--dry-run writes nothing, so --state must not remember"),
+    ],
+)
+def test_options_that_mean_nothing_together_are_refused_with_the_reason(
+    citespan: Callable[..., Any], options: list[str], message: str
+) -> None:
+    done = citespan("evaluate", *options)
+    assert (done.exit_code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_the_traces_of_a_file_are_sampled_and_divided_like_those_of_a_project(
+    citespan: Callable[..., Any], spans: Path
+) -> None:
+    none = citespan("evaluate", "--spans", spans, "--sample-rate", "0")
+    assert (none.exit_code, none.out) == (0, "")
+    assert "0 traces read, 0 runs judged; nothing was written to Phoenix; left out: 2 not sampled" in none.err
+    halves = [
+        json.loads(citespan("evaluate", "--spans", spans, "--json", "--shard", f"{n}/2").out)["pass"]
+        for n in (1, 2)
+    ]
+    assert [half["traces"] + half["skipped"].get("other_shard", 0) for half in halves] == [2, 2]
+    assert sum(half["traces"] for half in halves) == 2
 
 
 # How a trace was read
@@ -282,7 +310,9 @@ def test_doctor_names_the_first_failure_and_its_fix(citespan: Callable[..., Any]
     ("arguments", "message"),
     [
         (["--since", "yesterday"], "'yesterday' is no point in time"),
-        (["--limit", "0"], "Invalid value for '--limit'"),
+        (["--max-traces", "0"], "Invalid value for '--max-traces' / '--limit'"),
+        (["--settle", "soon"], "'soon' is no length of time"),
+        (["--shard", "3/2"], "--shard '3/2': expected i/n"),
         (["--claims", "all"], "Invalid value for '--claims'"),
         (["--endpoint", "ftp://host"], "--endpoint is 'ftp://host'"),
         (["--project", ""], "--project is ''"),

@@ -121,7 +121,7 @@ def test_a_worker_waits_for_phoenix_says_so_and_stops_when_told(tmp_path: Path) 
         assert httpx.get(f"{base}/healthz").status_code == 200
         ready = httpx.get(f"{base}/readyz")
         assert (ready.status_code, "cannot reach Phoenix" in ready.text) == (503, True)
-        assert 'citespan_server_errors_total{error="Unreachable"}' in httpx.get(f"{base}/metrics").text
+        assert 'citespan_phoenix_errors_total{error="Unreachable"}' in httpx.get(f"{base}/metrics").text
         before = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, rest = process.communicate(timeout=10)

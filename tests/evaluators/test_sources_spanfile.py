@@ -105,8 +105,9 @@ def test_a_span_written_twice_counts_once(tmp_path: Path) -> None:
     assert len(trace.spans) == 1
 
 
-def test_an_empty_list_has_no_traces(tmp_path: Path) -> None:
-    assert _read(tmp_path / "spans.json", "[]") == []
+def test_an_empty_list_holds_no_spans(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no spans"):
+        _read(tmp_path / "spans.json", "[]")
 
 
 def test_a_byte_order_mark_is_no_trouble(tmp_path: Path) -> None:

@@ -49,15 +49,14 @@ def demo(
     from datetime import datetime, timedelta
     from pathlib import Path
 
-    from citespan.evaluators.annotate import Annotator
     from citespan.evaluators.command.results import Wanted
-    from citespan.evaluators.command.sourced import evaluate_source
+    from citespan.evaluators.command.sourced import evaluate_project
     from citespan.evaluators.command.terminal import Terminal
     from citespan.evaluators.demo import check_installed, run_example
+    from citespan.evaluators.periodic.plan import Plan
     from citespan.evaluators.phoenix.client import PhoenixClient
     from citespan.evaluators.phoenix.connection import Connection
     from citespan.evaluators.settings import Settings
-    from citespan.evaluators.sources.phoenix import PhoenixSource
 
     terminal = Terminal(as_json=as_json)
     settings = Settings.load(environ={}, home=None if home is None else str(home), project=PROJECT)
@@ -71,8 +70,16 @@ def demo(
         terminal.say(run_example(url, PROJECT), style="dim")
         with PhoenixClient(Connection(url)) as client:
             project = _filled_project(client)
-            source = PhoenixSource(client, project, since=begun)
-            code = evaluate_source(source, Annotator(client, project), settings, wanted, show_unchanged=True)
+        plan = Plan(
+            project=PROJECT,
+            since=begun,
+            settle_seconds=0.0,
+            claim_spans_per_second=None,
+            is_single_pass=True,
+            shows_unchanged=True,
+            with_human_labels=True,
+        )
+        code = evaluate_project(settings.model_copy(update={"endpoint": url}), plan, wanted)
         if not once:
             phoenix.leave_running()
             for line in _what_next(f"{url}/projects/{project.id}/traces", url, phoenix.process_id):

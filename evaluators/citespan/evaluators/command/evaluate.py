@@ -7,43 +7,14 @@ from typing import Annotated
 
 import typer
 
+from citespan.evaluators.command import choosing
 from citespan.evaluators.command import parameters as given
 
 
 def evaluate(
+    context: typer.Context,
     endpoint: given.EndpointOption = None,
     project: given.ProjectOption = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since",
-            metavar="WHEN",
-            help="Only traces from then on: an age such as 24h or 7d, or a date.",
-            rich_help_panel=given.PHOENIX,
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            min=1,
-            metavar="NUMBER",
-            help="Most traces to read.",
-            rich_help_panel=given.PHOENIX,
-            show_default=False,
-        ),
-    ] = None,
-    trace: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trace",
-            metavar="ID",
-            help="Only this trace; may be repeated.",
-            rich_help_panel=given.PHOENIX,
-            show_default=False,
-        ),
-    ] = None,
     series: given.SeriesOption = None,
     claims: given.ClaimsOption = None,
     dry_run: Annotated[
@@ -58,6 +29,56 @@ def evaluate(
             "--spans",
             metavar="FILE",
             help="Read the spans in this file instead of Phoenix, and write nothing back.",
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="WHEN",
+            help="Only traces from then on: an age such as 24h or 7d, or a date.",
+            rich_help_panel=choosing.WHICH,
+            show_default=False,
+        ),
+    ] = None,
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trace",
+            metavar="ID",
+            help="Only this trace, whatever is missing of it; may be repeated.",
+            rich_help_panel=choosing.WHICH,
+            show_default=False,
+        ),
+    ] = None,
+    sample_rate: choosing.SampleRateOption = 1.0,
+    always: choosing.AlwaysOption = None,
+    trace_filter: choosing.FilterOption = None,
+    shard: choosing.ShardOption = "1/1",
+    lookback: Annotated[
+        str | None,
+        choosing.age(
+            "--lookback",
+            "Only evaluated traces up to this age are evaluated again if that could differ.",
+            choosing.WHICH,
+        ),
+    ] = None,
+    reevaluate: choosing.ReevaluateOption = False,
+    settle: choosing.SettleOption = "0s",
+    settle_max: choosing.SettleMaxOption = "15m",
+    max_traces: choosing.MaxTracesOption = None,
+    max_time: choosing.MaxTimeOption = None,
+    max_usd: choosing.MaxUsdOption = None,
+    claim_rate: choosing.ClaimRateOption = 0.0,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            "--state",
+            metavar="FILE",
+            help="SQLite file that remembers how far the project was read, so that the next pass reads only "
+            "what is new; without it the whole project is looked through.",
+            rich_help_panel=choosing.RUNNING,
             show_default=False,
         ),
     ] = None,
@@ -85,23 +106,24 @@ def evaluate(
     max_contradicted: given.MaxContradicted = None,
     max_unjudged: given.MaxUnjudged = None,
 ) -> None:
-    """Judge the traces of a Phoenix project and write the verdicts back.
+    """Judge the traces of a Phoenix project once and write the verdicts back.
 
     Runs that are evaluated already and have not changed are left alone, so this can be repeated at any time.
-    The key, if Phoenix wants one, is read from PHOENIX_API_KEY.
+    A trace with a span missing is left for later, until --settle-max. The key, if Phoenix wants one, is read from
+    PHOENIX_API_KEY.
     """
     from datetime import datetime
 
-    from citespan.evaluators.annotate import Annotator
-    from citespan.evaluators.command.moment import moment
+    from citespan.evaluators.command.moment import age_seconds, moment
     from citespan.evaluators.command.results import Wanted
-    from citespan.evaluators.command.sourced import FileTraces, evaluate_source
-    from citespan.evaluators.errors import UsageError
-    from citespan.evaluators.phoenix.client import PhoenixClient
-    from citespan.evaluators.phoenix.connection import Connection
+    from citespan.evaluators.command.sourced import evaluate_file, evaluate_project
+    from citespan.evaluators.periodic.budget import Limits
+    from citespan.evaluators.periodic.plan import Plan
+    from citespan.evaluators.periodic.sampling import Sampling, Shard
+    from citespan.evaluators.periodic.state import SqliteState
     from citespan.evaluators.settings import Settings
-    from citespan.evaluators.sources.phoenix import PhoenixSource
 
+    _check(context)
     settings = Settings.load(
         endpoint=endpoint,
         project=project,
@@ -121,22 +143,71 @@ def evaluate(
         contradicted=max_contradicted,
         unjudged=max_unjudged,
     )
-    read_from = None if spans is None else str(spans)
-    wanted = Wanted(as_json, show, output, overwrite, read_from, gates)
-    show_unchanged = show_unchanged or output is not None or bool(gates)
+    plan = Plan(
+        project=settings.project,
+        series=settings.series,
+        claims_mode=settings.claims,
+        options=settings.options,
+        rules=settings.rules,
+        trace_ids=tuple(dict.fromkeys(trace_id.lower() for trace_id in trace or ())),
+        since=None if since is None else moment(since, now=datetime.now().astimezone()),
+        sampling=Sampling(sample_rate),
+        shard=Shard.parse(shard),
+        filter=trace_filter,
+        always=tuple(always or ()),
+        settle_seconds=age_seconds(settle),
+        settle_max_seconds=age_seconds(settle_max),
+        lookback_seconds=None if lookback is None else age_seconds(lookback),
+        is_reevaluating=reevaluate,
+        is_single_pass=True,
+        is_dry_run=dry_run,
+        shows_unchanged=show_unchanged or output is not None or bool(gates),
+        with_human_labels=True,
+        limits=Limits(max_traces, None if max_time is None else age_seconds(max_time), max_usd),
+        claim_spans_per_second=claim_rate or None,
+    )
+    wanted = Wanted(as_json, show, output, overwrite, None if spans is None else str(spans), gates)
     if spans is not None:
-        if since or trace or series or claims:
-            raise UsageError(
-                "--spans reads a file: --since, --trace, --series and --claims are about Phoenix"
-            )
-        from_file = FileTraces(spans, limit)
-        raise typer.Exit(evaluate_source(from_file, None, settings, wanted, show_unchanged=show_unchanged))
-    start = None if since is None else moment(since, now=datetime.now().astimezone())
-    with PhoenixClient(Connection.from_settings(settings)) as client:
-        found = client.project(settings.project)
-        annotator = None
-        if not dry_run:
-            annotator = Annotator(client, found, series=settings.series, claims_mode=settings.claims)
-        source = PhoenixSource(client, found, since=start, trace_ids=trace or (), limit=limit)
-        code = evaluate_source(source, annotator, settings, wanted, show_unchanged=show_unchanged)
-    raise typer.Exit(code)
+        raise typer.Exit(evaluate_file(spans, settings, plan, wanted))
+    kept = None if state is None else SqliteState(state)
+    raise typer.Exit(evaluate_project(settings, plan, wanted, state=kept))
+
+
+_ABOUT_PHOENIX = (
+    *("endpoint", "project", "series", "claims", "dry_run", "since", "trace", "always", "trace_filter"),
+    *("lookback", "reevaluate", "settle", "settle_max", "claim_rate", "state"),
+)
+"""Parameters about a project that grows and is written to."""
+
+_CHOOSING = (
+    *("since", "sample_rate", "always", "trace_filter", "shard", "lookback", "reevaluate"),
+    *("settle", "settle_max", "state"),
+)
+"""Parameters that choose among all traces."""
+
+
+def _check(context: typer.Context) -> None:
+    """Refuse options that have no meaning beside another.
+
+    Raises:
+        UsageError: There are some; the message says which and why.
+    """
+    from citespan.evaluators.errors import UsageError
+
+    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+
+    def typed(parameters: tuple[str, ...]) -> str:
+        found = [
+            name for name in parameters if str(context.get_parameter_source(name)).endswith("COMMANDLINE")
+        ]
+        return ", ".join(names[name] for name in found)
+
+    has = context.params
+    if has["spans"] is not None and (odd := typed(_ABOUT_PHOENIX)):
+        raise UsageError(
+            f"--spans reads a file and writes nothing back: leave out {odd}, which is about Phoenix"
+        )
+    if has["trace"] and (odd := typed(_CHOOSING)):
+        raise UsageError(f"--trace names the traces: leave out {odd}, which chooses among all")
+    if has["dry_run"] and has["state"] is not None:
+        raise UsageError("--dry-run writes nothing, so --state must not remember its traces as done")

@@ -74,13 +74,13 @@ def inspect(
 def _traces(what: str, settings: Settings) -> Sequence[Trace]:
     from pathlib import Path
 
-    from citespan.evaluators.command.sourced import FileTraces
     from citespan.evaluators.phoenix.client import PhoenixClient
     from citespan.evaluators.phoenix.connection import Connection
     from citespan.evaluators.sources.phoenix import PhoenixSource
+    from citespan.evaluators.sources.spanfile import SpanFile
 
     if TRACE_ID.fullmatch(what.lower()) is None or Path(what).exists():
-        return list(FileTraces(Path(what), None).traces())
+        return list(SpanFile(Path(what)).traces())
     with PhoenixClient(Connection.from_settings(settings)) as client:
         source = PhoenixSource(client, client.project(settings.project), trace_ids=[what.lower()])
         return list(source.traces())

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from citespan.evaluators.command import choosing
 from citespan.evaluators.command import parameters as given
 
 if TYPE_CHECKING:
     from citespan.evaluators.periodic.state import SqliteState
 
 __all__ = ["worker"]
-
-WHICH, WHEN, LIMITS, RUNNING = "Which traces", "When", "Limits of one pass", "Running"
 
 worker = typer.Typer(
     name="worker", help="Evaluate a project's traces as they settle.", invoke_without_command=True
@@ -27,23 +26,10 @@ StateOption = Annotated[
         metavar="FILE",
         help="SQLite file that remembers how far the project was read; losing it costs a re-scan. "
         "\\[default: worker.sqlite in CITESPAN_HOME]",
-        rich_help_panel=RUNNING,
+        rich_help_panel=choosing.RUNNING,
         show_default=False,
     ),
 ]
-ShardOption = Annotated[
-    str,
-    typer.Option(
-        "--shard",
-        metavar="I/N",
-        help="This worker's share of the traces, such as 1/3 for the first of three.",
-        rich_help_panel=WHICH,
-    ),
-]
-
-
-def _seconds(name: str, text: str, panel: str) -> object:
-    return typer.Option(name, metavar="AGE", help=text, rich_help_panel=panel)
 
 
 @worker.callback()
@@ -53,102 +39,34 @@ def run(
     project: given.ProjectOption = None,
     series: given.SeriesOption = None,
     claims: given.ClaimsOption = None,
-    sample_rate: Annotated[
-        float,
-        typer.Option(
-            "--sample-rate",
-            min=0.0,
-            max=1.0,
-            metavar="SHARE",
-            help="Share of the traces, chosen by trace id: a lower rate takes a part of what a higher one takes.",
-            rich_help_panel=WHICH,
-        ),
-    ] = 1.0,
-    always: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--always",
-            metavar="FILTER",
-            help="Take a trace that passes this Phoenix trace filter though it is not sampled; may be repeated.",
-            rich_help_panel=WHICH,
-            show_default=False,
-        ),
-    ] = None,
-    trace_filter: Annotated[
-        str | None,
-        typer.Option(
-            "--filter",
-            metavar="FILTER",
-            help="Only traces that pass this Phoenix trace filter once they have settled, "
-            "such as \"error_count == 0\" or \"metadata['tier'] == 'pro'\".",
-            rich_help_panel=WHICH,
-            show_default=False,
-        ),
-    ] = None,
-    shard: ShardOption = "1/1",
+    sample_rate: choosing.SampleRateOption = 1.0,
+    always: choosing.AlwaysOption = None,
+    trace_filter: choosing.FilterOption = None,
+    shard: choosing.ShardOption = "1/1",
     lookback: Annotated[
         str,
-        _seconds("--lookback", "Evaluated traces up to this age are evaluated again if they change.", WHICH),
-    ] = "48h",
-    reevaluate: Annotated[
-        bool,
-        typer.Option(
-            "--reevaluate",
-            help="Evaluate traces of every age again that another judge or other options evaluated; "
-            "says first how many.",
-            rich_help_panel=WHICH,
+        choosing.age(
+            "--lookback",
+            "Evaluated traces up to this age are evaluated again if they change.",
+            choosing.WHICH,
         ),
-    ] = False,
-    settle: Annotated[
-        str, _seconds("--settle", "Take a whole trace once no new span was seen for so long.", WHEN)
-    ] = "60s",
-    settle_max: Annotated[
-        str, _seconds("--settle-max", "Take a trace after so long, whatever is missing.", WHEN)
-    ] = "15m",
-    interval: Annotated[str, _seconds("--interval", "Wait so long between two passes.", WHEN)] = "10s",
+    ] = "48h",
+    reevaluate: choosing.ReevaluateOption = False,
+    settle: choosing.SettleOption = "60s",
+    settle_max: choosing.SettleMaxOption = "15m",
+    interval: Annotated[
+        str, choosing.age("--interval", "Wait so long between two passes.", choosing.WHEN)
+    ] = "10s",
     once: Annotated[
         bool,
         typer.Option(
-            "--once", help="End after one whole pass, for cron and Kubernetes.", rich_help_panel=WHEN
+            "--once", help="End after one whole pass, for cron and Kubernetes.", rich_help_panel=choosing.WHEN
         ),
     ] = False,
-    max_traces: Annotated[
-        int | None,
-        typer.Option(
-            "--max-traces",
-            min=1,
-            metavar="NUMBER",
-            help="Traces.",
-            rich_help_panel=LIMITS,
-            show_default=False,
-        ),
-    ] = None,
-    max_time: Annotated[
-        str | None,
-        typer.Option("--max-time", metavar="AGE", help="Time.", rich_help_panel=LIMITS, show_default=False),
-    ] = None,
-    max_usd: Annotated[
-        float | None,
-        typer.Option(
-            "--max-usd",
-            min=0.0,
-            metavar="DOLLARS",
-            help="US dollars spent by the judge.",
-            rich_help_panel=LIMITS,
-            show_default=False,
-        ),
-    ] = None,
-    claim_rate: Annotated[
-        float,
-        typer.Option(
-            "--claim-rate",
-            min=0.0,
-            metavar="NUMBER",
-            help="Claim spans sent a second, so that they never crowd out the app's own; 0 is no limit. "
-            "20 are enough for some 5 traces a second: beyond that use --claims findings or annotations.",
-            rich_help_panel=RUNNING,
-        ),
-    ] = 20.0,
+    max_traces: choosing.MaxTracesOption = None,
+    max_time: choosing.MaxTimeOption = None,
+    max_usd: choosing.MaxUsdOption = None,
+    claim_rate: choosing.ClaimRateOption = 20.0,
     tries: Annotated[
         int,
         typer.Option(
@@ -156,7 +74,7 @@ def run(
             min=1,
             metavar="NUMBER",
             help="Set a trace aside after so many failures.",
-            rich_help_panel=RUNNING,
+            rich_help_panel=choosing.RUNNING,
         ),
     ] = 5,
     state: StateOption = None,
@@ -168,7 +86,7 @@ def run(
             max=65535,
             metavar="PORT",
             help="Serve /healthz, /readyz and /metrics on this port; 0 takes a free one and logs it.",
-            rich_help_panel=RUNNING,
+            rich_help_panel=choosing.RUNNING,
             show_default=False,
         ),
     ] = None,
@@ -178,7 +96,7 @@ def run(
             "--metrics-host",
             metavar="HOST",
             help="Interface to serve them on.",
-            rich_help_panel=RUNNING,
+            rich_help_panel=choosing.RUNNING,
         ),
     ] = "127.0.0.1",
     reading_rules: given.RulesOption = None,

@@ -23,7 +23,7 @@ from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.connection import Connection
 from citespan.evaluators.settings import Settings
 
-__all__ = ["work"]
+__all__ = ["announce", "work"]
 
 PARTLY_DONE = 4
 """Exit code when something was set aside, or the stop had to be a hard one."""
@@ -65,7 +65,7 @@ def work(
             about = {"endpoint": settings.endpoint, "judge": judge.card.name, "metrics": metrics_url}
             log("started", about)
             if plan.is_reevaluating:
-                _announce(client, plan, judge, log)
+                announce(client, plan, judge, log)
             if interval_seconds is not None:
                 worker.run(interval_seconds)
                 return 0
@@ -110,7 +110,7 @@ def _stopping(stop: Stop, log: Log) -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _announce(client: PhoenixClient, plan: Plan, judge: Judge, log: Log) -> None:
+def announce(client: PhoenixClient, plan: Plan, judge: Judge, log: Log) -> None:
     """Say what `--reevaluate` is about to do: how many traces and claims, and who receives them."""
     project = client.project(plan.project)
     annotator = Annotator(client, project, series=plan.series, claims_mode=plan.claims_mode)

@@ -29,13 +29,18 @@ class SpanFile:
         """Yield the traces in order of first appearance.
 
         Raises:
-            InputError: The file cannot be read, or a span in it cannot; the message says where.
+            InputError: The file cannot be read, or a span in it cannot, or it holds none; the message says where.
         """
+        is_empty = True
         try:
             with self.path.open("rb") as file:
-                yield from self._lines(file) if _is_json_lines(file) else self._document(file)
+                for trace in self._lines(file) if _is_json_lines(file) else self._document(file):
+                    is_empty = False
+                    yield trace
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
+        if is_empty:
+            raise InputError(f"{self.path} holds no spans: expected JSON Lines or a JSON list, one span each")
 
     def _document(self, file: BinaryIO) -> Iterator[Trace]:
         try:
