@@ -223,7 +223,9 @@ Verdicts = Callable[..., Reply]
 def say() -> Verdicts:
     """Return the reply that holds these verdicts: `(n, label, quote)` each."""
 
-    def make(*verdicts: tuple[int, str, str], finish_reason: str = "stop") -> Reply:
+    def make(
+        *verdicts: tuple[int, str, str], finish_reason: str = "stop", prompt_tokens: int = 1000
+    ) -> Reply:
         entries = [
             {"n": n, "quote": quote, "passage": "p1", "reason": "So it is.", "label": label, "probability": p}
             for n, label, quote in verdicts
@@ -232,7 +234,7 @@ def say() -> Verdicts:
         return completion(
             json.dumps({"verdicts": entries}),
             finish_reason=finish_reason,
-            usage={"prompt_tokens": 1000, "completion_tokens": 100},
+            usage={"prompt_tokens": prompt_tokens, "completion_tokens": 100},
         )
 
     return make

@@ -72,17 +72,6 @@ def test_claims_that_do_not_fit_the_context_together_are_spread_over_calls(
     assert sum(len(document["passages"]) for document in server.documents) == 4
 
 
-def test_a_passage_too_long_for_the_context_is_unjudged_and_the_others_are_judged(
-    server: Any, make_judge: Any, ask: Any
-) -> None:
-    long, short = ask("Claim.", "y" * 60_000), ask("Ask support for one.", REFUNDS)
-    verdicts = make_judge(context_tokens=8_000).judge([long, short])
-    assert [verdict.label for verdict in verdicts] == ["unjudged", "supported"]
-    assert verdicts[0].rule == "too_long"
-    assert "context_tokens=8000" in verdicts[0].reason
-    assert len(server.requests) == 1
-
-
 def test_the_request_asks_for_a_schema_at_temperature_zero_with_a_seed(
     server: Any, make_judge: Any, ask: Any
 ) -> None:

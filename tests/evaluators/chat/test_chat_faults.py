@@ -252,10 +252,11 @@ def test_a_reply_that_was_cut_is_asked_for_in_halves(
 def test_a_prompt_that_the_server_silently_cut_is_not_judged_on_what_is_left(
     server: Any, make_judge: Any, ask: Any, answer_text: Any
 ) -> None:
-    server.always = lambda _: answer_text("{}", usage={"prompt_tokens": 2048, "completion_tokens": 5})
-    (verdict,) = make_judge().judge([ask("A claim.", "many small words here " * 1_500)])
+    server.always = lambda _: answer_text("{}", usage={"prompt_tokens": 100, "completion_tokens": 5})
+    (verdict,) = make_judge().judge([ask("A claim.", "A passage.")])
     assert verdict.rule == "context_length"
-    assert "2048 tokens of a prompt of" in verdict.reason
+    assert "100 tokens of a prompt of" in verdict.reason
+    assert "raise its context length" in verdict.reason
 
 
 def test_a_refusal_is_a_content_filter(server: Any, make_judge: Any, ask: Any, reply: Any) -> None:

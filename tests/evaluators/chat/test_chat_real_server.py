@@ -149,10 +149,13 @@ def test_claims_that_a_real_model_leaves_out_are_asked_for_once_more(judge: Chat
     assert [verdict.rule for verdict in verdicts] == ["chat", "chat", "missing_verdict"]
 
 
-def test_a_prompt_past_a_real_context_is_told_by_the_server(judge: ChatJudge, ask: Any) -> None:
-    # One token a character: 20,000 do not fit 12,000, which the server says; the short one is judged.
+def test_a_passage_past_a_real_context_is_read_in_windows_that_fit_it(judge: ChatJudge, ask: Any) -> None:
+    # One token a character: 20,000 do not fit 12,000, which the server says. The passage is 6,667 tokens by estimate,
+    # so it is asked again in windows of 2,000 (6,000 characters), the largest of 16,000, 8,000 ... under half of that:
+    # (20,000 - 750) / (6,000 - 750) is 3.7, so 4 windows.
     verdicts = judge.judge([ask("Claim.", "many words here " * 1_250), ask("Claim.", "A passage.")])
-    assert [verdict.rule for verdict in verdicts] == ["context_length", "chat"]
+    assert [verdict.rule for verdict in verdicts] == ["chat", "chat"]
+    assert "4 of 4 windows were read" in verdicts[0].reason
 
 
 def test_a_real_model_without_a_schema_is_unjudged_and_not_guessed(base_url: str, ask: Any) -> None:

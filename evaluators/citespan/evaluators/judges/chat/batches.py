@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from citespan.evaluators.judges.chat.options import ChatOptions
-from citespan.evaluators.judges.chat.prompt import PROMPT, Item, estimate_tokens
+from citespan.evaluators.judges.chat.prompt import PROMPT, Item, estimate_tokens, text_tokens
+from citespan.tracer.passages import Passage
 
-__all__ = ["Batch", "group_by_run", "make_batches", "reply_tokens"]
+__all__ = ["Batch", "group_by_run", "item_tokens", "make_batches", "passage_tokens", "reply_tokens"]
 
 _CLAIM_TOKENS = 40
 """What the JSON around one claim takes at most."""
@@ -46,8 +47,13 @@ def reply_tokens(count: int, options: ChatOptions) -> int:
 
 def item_tokens(item: Item, options: ChatOptions) -> int:
     """Return the tokens of a call with this item alone, reply included, by an estimate that errs upwards."""
-    texts = sum(estimate_tokens(passage.text or "") for passage in item.request.passages)
-    return _fixed_tokens(item) + texts + _own_tokens(item) + reply_tokens(1, options)
+    passages = passage_tokens(item.request.passages)
+    return _fixed_tokens(item) + passages + _own_tokens(item) + reply_tokens(1, options)
+
+
+def passage_tokens(passages: Sequence[Passage]) -> int:
+    """Return the tokens of the passages' texts, by the same estimate."""
+    return sum(text_tokens(passage.text or "") for passage in passages)
 
 
 def make_batches(items: Sequence[tuple[int, Item]], options: ChatOptions) -> Iterator[Batch]:
@@ -61,7 +67,7 @@ def make_batches(items: Sequence[tuple[int, Item]], options: ChatOptions) -> Ite
     tokens = 0
     for place, item in items:
         new = {passage.text or "" for passage in item.request.passages} - texts
-        added = sum(estimate_tokens(text) for text in new) + _own_tokens(item) + options.reply_tokens
+        added = sum(text_tokens(text) for text in new) + _own_tokens(item) + options.reply_tokens
         is_full = len(batch) == options.claims_per_call or tokens + added > options.context_tokens
         if batch and is_full:
             yield Batch(tuple(batch))
@@ -78,9 +84,9 @@ def make_batches(items: Sequence[tuple[int, Item]], options: ChatOptions) -> Ite
 
 
 def _fixed_tokens(item: Item) -> int:
-    return estimate_tokens(PROMPT.text) + estimate_tokens(item.request.question or "")
+    return estimate_tokens(PROMPT.text) + text_tokens(item.request.question or "")
 
 
 def _own_tokens(item: Item) -> int:
     request = item.request
-    return estimate_tokens(request.claim + request.sentence + item.problem) + _CLAIM_TOKENS
+    return text_tokens(request.claim + request.sentence + item.problem) + _CLAIM_TOKENS

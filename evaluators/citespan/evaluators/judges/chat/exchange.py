@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from citespan.evaluators.judges.chat.batches import Batch, item_tokens, reply_tokens
+from citespan.evaluators.judges.chat.batches import Batch, reply_tokens
 from citespan.evaluators.judges.chat.client import ChatClient
 from citespan.evaluators.judges.chat.faults import ChatFault
 from citespan.evaluators.judges.chat.options import ChatOptions
@@ -50,12 +50,9 @@ class Outcome:
 def exchange(client: ChatClient, batch: Batch, options: ChatOptions) -> dict[int, Outcome]:
     """Return what came back for each claim of the batch, by its place.
 
-    A batch that proves too large for the model, or that its filter stops, is halved until the rest gets its verdicts.
+    The items fit `context_tokens`. A batch that proves too large for the model, or that its filter stops, is halved until the rest gets its verdicts.
     """
     items = [item for _, item in batch.items]
-    if len(items) == 1 and (tokens := item_tokens(items[0], options)) > options.context_tokens:
-        detail = f"about {tokens} tokens, more than context_tokens={options.context_tokens}"
-        return _all(batch, Problem("too_long", detail, is_final=True), None)
     messages = (
         {"role": "system", "content": PROMPT.text},
         {"role": "user", "content": render_document(items)},
@@ -66,7 +63,8 @@ def exchange(client: ChatClient, batch: Batch, options: ChatOptions) -> dict[int
         if fault.kind.is_about_size and len(items) > 1:
             first, second = (exchange(client, half, options) for half in batch.halves)
             return _charged(first | second, fault.usage)
-        return _all(batch, Problem(fault.kind, str(fault), is_final=True), fault.usage)
+        problem = Problem(fault.kind, str(fault), is_final=True, is_general=not fault.kind.is_about_size)
+        return _all(batch, problem, fault.usage)
     keys = passage_keys(items)
     found = {
         place: Outcome(said if isinstance(said, Problem) else _read(said, item, keys), None)
@@ -81,7 +79,7 @@ def _read(said: ReplyVerdict, item: Item, keys: dict[str, str]) -> Verdict | Pro
     sent_at = _find_quote(sent, said, keys)
     if sent_at is None and label is not Label.UNSUPPORTED:
         return Problem("quote_not_found", f"the quote {said.quote!r} is in none of the claim's passages")
-    own_at = sent_at if own is sent else _find_quote(own, said, keys)
+    own_at = sent_at if sent_at is not None and _holds(own, *sent_at) else _find_quote(own, said, keys)
     notes = [_sentence(said.reason) or f"The model says {label} and gives no reason."]
     if sent_at is not None and own_at is None:
         notes.append("(The quote leans on redacted text, so it is not shown.)")
@@ -112,11 +110,16 @@ def _find_quote(request: JudgeRequest, said: ReplyVerdict, keys: dict[str, str])
     return None
 
 
+def _holds(request: JudgeRequest, passage_id: str, text: str) -> bool:
+    return any(passage.id == passage_id and text in (passage.text or "") for passage in request.passages)
+
+
 def _suspects(request: JudgeRequest) -> str:
-    suspects = [f"passage {p.id}" for p in request.passages if looks_like_instruction(p.text or "")]
-    if looks_like_instruction(request.claim):
-        suspects.insert(0, "the claim")
-    return ", ".join(suspects).capitalize() if len(suspects) == 1 else ", ".join(suspects)
+    """Return what of the request addresses a model, as the start of a sentence; empty if nothing does."""
+    texts = {"the claim": request.claim, "its sentence": request.sentence, "the question": request.question}
+    texts |= {f"passage {passage.id}": passage.text for passage in request.passages}
+    suspects = ", ".join(name for name, text in texts.items() if looks_like_instruction(text or ""))
+    return suspects[:1].upper() + suspects[1:]
 
 
 def _sentence(reason: str) -> str:

@@ -19,6 +19,7 @@ from citespan.evaluators.judges.chat.exchange import Outcome, exchange
 from citespan.evaluators.judges.chat.faults import ChatFault, FaultKind
 from citespan.evaluators.judges.chat.options import ChatOptions
 from citespan.evaluators.judges.chat.prompt import PROMPT, Item
+from citespan.evaluators.judges.chat.reading import Reading
 from citespan.evaluators.judges.chat.reply import Problem
 from citespan.evaluators.judges.chat.throttle import Throttle
 from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
@@ -107,6 +108,11 @@ class ChatJudge:
         )
 
     @property
+    def concurrency(self) -> int:
+        """How many threads had better ask at once: as many as there may be calls under way."""
+        return self._options.concurrency
+
+    @property
     def spend(self) -> Spend:
         """What was spent so far."""
         return self._budget.spend
@@ -133,21 +139,25 @@ class ChatJudge:
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
         """Return one verdict per request, in the same order."""
         verdicts: dict[int, Verdict] = {}
-        items: list[tuple[int, Item]] = []
+        readings: dict[int, Reading] = {}
         for place, request in enumerate(requests):
             try:
-                items.append((place, Item(self._redacted(request), request)))
+                readings[place] = Reading(Item(self._redacted(request), request), self._options)
             except Exception as error:
                 _log.warning("the redaction hook failed on a text, which is therefore not sent: %r", error)
                 verdicts[place] = Verdict.unjudged("redaction_failed", type(error).__name__)
-        batches = [batch for group in group_by_run(items) for batch in make_batches(group, self._options)]
-        if self._executor is None:
-            answers: Iterable[dict[int, Verdict]] = map(self._judge_batch, batches)
-        else:
-            answers = self._executor.map(self._judge_batch, batches)
-        for found in answers:
-            verdicts |= found
+        while items := [(place, item) for place, one in readings.items() if (item := one.next) is not None]:
+            for found in self._ask(items):
+                for place, outcome in found.items():
+                    readings[place].take(outcome)
+        verdicts |= {place: reading.verdict for place, reading in readings.items()}
         return [verdicts[place] for place in range(len(requests))]
+
+    def _ask(self, items: Sequence[tuple[int, Item]]) -> Iterable[dict[int, Outcome]]:
+        batches = [batch for group in group_by_run(items) for batch in make_batches(group, self._options)]
+        if self._executor is None or len(batches) == 1:
+            return map(self._judge_batch, batches)
+        return self._executor.map(self._judge_batch, batches)
 
     def _redacted(self, request: JudgeRequest) -> JudgeRequest:
         redact = self._redact
@@ -161,16 +171,15 @@ class ChatJudge:
             passages=tuple(replace(passage, text=redact(passage.text or "")) for passage in request.passages),
         )
 
-    def _judge_batch(self, batch: Batch) -> dict[int, Verdict]:
-        """Return the verdicts of a batch by place; whatever fails here fails these claims alone."""
+    def _judge_batch(self, batch: Batch) -> dict[int, Outcome]:
+        """Return what came back for a batch by place; whatever fails here fails these claims alone."""
         try:
-            outcomes = self._exchange_and_repair(batch)
+            return self._exchange_and_repair(batch)
         except Exception as error:
             rule = "closed" if self._closed.is_set() else "judge_error"
             _log.warning("the chat judge failed on %d claims", len(batch.items), exc_info=error)
-            failed = Verdict.unjudged(rule, f"{type(error).__name__}: {error}")
-            return {place: failed for place, _ in batch.items}
-        return {place: outcome.verdict for place, outcome in outcomes.items()}
+            problem = Problem(rule, f"{type(error).__name__}: {error}", is_final=True, is_general=True)
+            return {place: Outcome(problem, None) for place, _ in batch.items}
 
     def _exchange_and_repair(self, batch: Batch) -> dict[int, Outcome]:
         """Return what came back, after one more request for the claims whose answers could not be used."""

@@ -24,6 +24,7 @@ __all__ = [
     "looks_like_instruction",
     "passage_keys",
     "render_document",
+    "text_tokens",
 ]
 
 PROMPT_FILE = "judge-1.md"
@@ -66,11 +67,19 @@ class Item:
     """Why an earlier answer could not be used; empty the first time."""
 
 
-_CONTROL = re.compile(
-    "[<>\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-    r"|\[(?=/?[A-Z_]{2,}\])"
+_INVISIBLE = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
 )
-"""Control characters, invisible and direction marks, angle brackets, and the bracket that opens `[INST]`."""
+"""Characters that show nothing: joiners, fillers, direction marks, variation selectors, tags."""
+
+_LOOK_ALIKE = (
+    "\ufe37\ufe38\ufe47\ufe48\ufe5b\ufe5c\ufe64\ufe65\ufe68\uff02\uff1c\uff1e\uff3b-\uff3d\uff5b-\uff5d"
+)
+"""Characters that compatibility normalisation, which some tokenizers apply, turns into a quotation mark or a bracket."""
+
+_CONTROL = re.compile(f"[<>\x7f-\x9f\u2028\u2029{_INVISIBLE}{_LOOK_ALIKE}]" + r"|\[(?=/?[a-z]?[A-Z_]{2,}\])")
+"""Control characters, what shows nothing or looks like markup, angle brackets, and the bracket that opens `[INST]`."""
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -124,6 +133,11 @@ BYTES_PER_TOKEN = 3
 def estimate_tokens(text: str) -> int:
     """Return how many tokens `text` takes at most, as a rule of thumb."""
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+
+
+def text_tokens(text: str) -> int:
+    """Return how many tokens `text` takes at most inside the document, where it is escaped."""
+    return estimate_tokens(_string(text))
 
 
 _VERDICT_WORDS = "supported|entailed|unsupported|contradicted|true|correct|verified"

@@ -63,6 +63,9 @@ class Problem:
     is_final: bool = False
     """Whether asking the model again is of no use."""
 
+    is_general: bool = False
+    """Whether any other text would meet the same: the fault is the endpoint's, the key's or the budget's."""
+
 
 _VERDICT_SCHEMA: dict[str, object] = {
     "type": "object",
