@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citespan.evaluators.errors import UsageError
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge
+from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge, concurrency_of
 from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.verdicts import Label, Verdict
 
@@ -67,6 +67,7 @@ class CachedJudge:
         self._lock = threading.Lock()
         self._report = CacheReport()
         self._has_failed = False
+        self._under_way: dict[str, threading.Event] = {}
         self._open_store()
 
     @property
@@ -91,25 +92,54 @@ class CachedJudge:
         found = f"{report.found:,} of {report.asked:,} verdicts were found in {self._path}{saved}"
         return (found, *notes_of(self._judge))
 
+    @property
+    def concurrency(self) -> int:
+        """How many threads had better ask at once: as many as the judge behind the store takes."""
+        return concurrency_of(self._judge)
+
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
-        """Return one verdict per request, in the same order; the same request is asked once in a batch."""
+        """Return one verdict per request, in the same order; the same request is asked once, whoever asks it first."""
         card = self.card
         keys = [_key(card, request) for request in requests]
-        kept = self._read(keys)
-        missing: dict[str, int] = {}
-        for place, key in enumerate(keys):
-            if key not in kept:
-                missing.setdefault(key, place)
-        answers = self._judge.judge([requests[place] for place in missing.values()]) if missing else []
-        asked = dict(zip(missing.values(), answers, strict=True))
-        fresh = {key: _Kept.of(asked[place], requests[place]) for key, place in missing.items()}
-        self._write(card, {key: one for key, one in fresh.items() if one.verdict.label is not Label.UNJUDGED})
-        again = {place: (kept | fresh)[key] for place, key in enumerate(keys) if place not in asked}
+        kept: dict[str, _Kept] = {}
+        asked: dict[int, Verdict] = {}
+        while missing := _first_places(keys, kept):
+            mine, others = self._claim(missing)
+            try:
+                kept |= self._read(mine)
+                places = [missing[key] for key in mine if key not in kept]
+                answers = self._judge.judge([requests[place] for place in places]) if places else []
+                asked |= zip(places, answers, strict=True)
+                fresh = {keys[place]: _Kept.of(asked[place], requests[place]) for place in places}
+                self._write(card, fresh)
+                kept |= fresh
+            finally:
+                self._release(mine)
+            for done in others:
+                done.wait()
+        again = {place: kept[key] for place, key in enumerate(keys) if place not in asked}
         self._count(len(requests), again.values())
         return [
             asked[place] if place in asked else again[place].given_for(request)
             for place, request in enumerate(requests)
         ]
+
+    def _claim(self, keys: Collection[str]) -> tuple[list[str], list[threading.Event]]:
+        """Return the keys that nobody is asking about, now this thread's to ask, and what tells that others are done.
+
+        What another thread asks is read from the store once it is done; what is not there then is asked anew.
+        """
+        with self._lock:
+            mine = [key for key in keys if key not in self._under_way]
+            others = [self._under_way[key] for key in keys if key in self._under_way]
+            self._under_way |= dict.fromkeys(mine, threading.Event())
+        return mine, others
+
+    def _release(self, keys: Sequence[str]) -> None:
+        with self._lock:
+            done = {self._under_way.pop(key) for key in keys}
+        for event in done:
+            event.set()
 
     def _open_store(self) -> None:
         try:
@@ -141,9 +171,8 @@ class CachedJudge:
             with store:
                 yield store
 
-    def _read(self, keys: Sequence[str]) -> dict[str, _Kept]:
+    def _read(self, wanted: Sequence[str]) -> dict[str, _Kept]:
         """Return what the store holds of these keys; an entry that cannot be read is as good as none."""
-        wanted = list(dict.fromkeys(keys))
         found: dict[str, _Kept] = {}
         try:
             with self._connect() as store:
@@ -160,11 +189,15 @@ class CachedJudge:
         return found
 
     def _write(self, card: JudgeCard, fresh: Mapping[str, _Kept]) -> None:
-        """Keep verdicts; where another process was first, its verdict stays."""
-        if not fresh:
-            return
+        """Keep verdicts but unjudged ones; where another process was first, its verdict stays."""
         now = time.time()
-        rows = [(key, card.fingerprint, one.to_json(), now) for key, one in fresh.items()]
+        rows = [
+            (key, card.fingerprint, one.to_json(), now)
+            for key, one in fresh.items()
+            if one.verdict.label is not Label.UNJUDGED
+        ]
+        if not rows:
+            return
         try:
             with self._connect() as store:
                 store.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?)", rows)
@@ -217,6 +250,15 @@ class _Kept:
             return cls(Verdict.model_validate(data["verdict"]), None if place is None else int(place))
         except (ValueError, TypeError, KeyError):
             return None
+
+
+def _first_places(keys: Sequence[str], kept: Collection[str]) -> dict[str, int]:
+    """Return where each key that is not kept comes first."""
+    places: dict[str, int] = {}
+    for place, key in enumerate(keys):
+        if key not in kept:
+            places.setdefault(key, place)
+    return places
 
 
 def _key(card: JudgeCard, request: JudgeRequest) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge
+from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge, concurrency_of
 from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 
@@ -107,7 +107,7 @@ class CascadeReport:
 
 
 class CascadeJudge:
-    """Asks each judge in turn about what the one before left borderline; safe between threads if its judges are.
+    """Asks each judge in turn about what the one before left borderline; safe between threads.
 
     A borderline verdict never stands in for a later judge that failed: that claim is `unjudged` with its reason, so
     that figures do not change with a provider's good days.
@@ -124,6 +124,7 @@ class CascadeJudge:
         self._bands = (bands,) * (len(judges) - 1) if isinstance(bands, Band) else tuple(bands)
         if len(self._bands) != len(judges) - 1:
             raise ValueError(f"{len(judges)} judges need {len(judges) - 1} bands, not {len(self._bands)}")
+        self._places = [threading.BoundedSemaphore(concurrency_of(judge)) for judge in self._judges]
         self._lock = threading.Lock()
         self._asked = [0] * len(judges)
         self._cost: list[float | None] = [0.0] * len(judges)
@@ -145,6 +146,14 @@ class CascadeJudge:
             others_tried=min(card.others_tried for card in cards),
             uses_context=any(card.uses_context for card in cards),
         )
+
+    @property
+    def concurrency(self) -> int:
+        """How many threads had better ask at once: as many as the widest of its judges takes.
+
+        A judge that takes fewer lets the others wait for it.
+        """
+        return max(concurrency_of(judge) for judge in self._judges)
 
     @property
     def report(self) -> CascadeReport:
@@ -177,7 +186,8 @@ class CascadeJudge:
         return verdicts
 
     def _ask(self, stage: int, requests: Sequence[JudgeRequest]) -> list[Verdict]:
-        verdicts = list(self._judges[stage].judge(requests))
+        with self._places[stage]:
+            verdicts = list(self._judges[stage].judge(requests))
         costs = [0.0 if verdict.usage is None else verdict.usage.cost_usd for verdict in verdicts]
         with self._lock:
             self._asked[stage] += len(requests)

@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 from citespan.evaluators.verdicts import Verdict
 from citespan.tracer.passages import Passage
 
-__all__ = ["Judge", "JudgeCard", "JudgeRequest", "close_judge"]
+__all__ = ["Judge", "JudgeCard", "JudgeRequest", "close_judge", "concurrency_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +99,16 @@ def close_judge(judge: Judge) -> None:
     """Give back what a judge holds, such as connections; nothing to do for a judge without `close`."""
     if isinstance(judge, _Closable):
         judge.close()
+
+
+@runtime_checkable
+class _Concurrent(Protocol):
+    """A judge that several threads may ask at once; the property is optional, a judge without it is asked by one."""
+
+    @property
+    def concurrency(self) -> int: ...
+
+
+def concurrency_of(judge: Judge) -> int:
+    """Return how many threads may, and had better, call `judge` at once: 1 for a judge that does not say."""
+    return max(judge.concurrency, 1) if isinstance(judge, _Concurrent) else 1
