@@ -39,6 +39,9 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "claims": ("CITESPAN_CLAIMS",),
     "reading_rules": ("CITESPAN_READING_RULES",),
     "home": ("CITESPAN_HOME",),
+    "trace_project": ("CITESPAN_TRACE_PROJECT",),
+    "events": ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",),
+    "events_headers": ("OTEL_EXPORTER_OTLP_LOGS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"),
 }
 """Variables that set each field, the first one that is set wins; one that is empty counts as unset.
 
@@ -90,6 +93,15 @@ class Settings(BaseModel):
     home: str = ".citespan"
     """Folder of what citespan keeps on this machine, such as the database of a local Phoenix."""
 
+    trace_project: str | None = None
+    """Phoenix project for the worker's own spans; `None` records none."""
+
+    events: str | None = None
+    """OTLP receiver over HTTP to which a worker sends evaluations as events; `None` sends none."""
+
+    events_headers: Mapping[str, SecretStr] = Field(default_factory=dict[str, SecretStr])
+    """Headers sent with these events."""
+
     origins: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Where each field that is no default came from: `argument`, or the name of a variable."""
 
@@ -115,8 +127,13 @@ class Settings(BaseModel):
             values["endpoint"], origins["endpoint"] = endpoint, "PHOENIX_HOST, PHOENIX_PORT"
         if "endpoint" in values:
             values["endpoint"] = _endpoint(str(values["endpoint"]), _say(origins["endpoint"], "endpoint"))
-        if isinstance(headers := values.get("headers"), str):
-            values["headers"] = _headers(headers, _say(origins["headers"], "headers"))
+        if "events" in values:
+            values["events"] = _url(str(values["events"]), _say(origins["events"], "events"))
+        else:  # OTEL_EXPORTER_OTLP_HEADERS is also there for others
+            values.pop("events_headers", None)
+        for name in ("headers", "events_headers"):
+            if isinstance(headers := values.get(name), str):
+                values[name] = _headers(headers, _say(origins[name], name))
         try:
             return cls.model_validate({**values, "origins": origins})
         except ValidationError as error:
@@ -206,6 +223,11 @@ def _endpoint_from_host(environ: Mapping[str, str]) -> str | None:
 
 def _endpoint(text: str, origin: str) -> str:
     """Return the URL of Phoenix that `text` means: a collector's `/v1/traces` is no part of it."""
+    return _url(text, origin).rstrip("/").removesuffix("/v1/traces").rstrip("/")
+
+
+def _url(text: str, origin: str) -> str:
+    """Return the URL that `text` means; without a scheme it is http."""
     given = text
     text = text if "://" in text else f"http://{text}"
     try:
@@ -216,7 +238,7 @@ def _endpoint(text: str, origin: str) -> str:
         is_url = is_plain = False
     if not (is_url and is_plain):
         raise UsageError(f"{origin} is {given!r}: expected a URL such as http://localhost:{DEFAULT_PORT}")
-    return text.rstrip("/").removesuffix("/v1/traces").rstrip("/")
+    return text
 
 
 def _headers(text: str, origin: str) -> dict[str, str]:
@@ -238,6 +260,6 @@ def _usage_error(error: ValidationError, origins: Mapping[str, str]) -> UsageErr
     """Return the first complaint as one line that names where the value came from."""
     detail = error.errors(include_url=False)[0]
     field = str(detail["loc"][0]) if detail["loc"] else "settings"
-    is_secret = field in ("api_key", "headers")
+    is_secret = field in ("api_key", "headers", "events_headers")
     shown = "" if is_secret else f" is {detail['input']!r}"
     return UsageError(f"{_say(origins.get(field, 'argument'), field)}{shown}: {detail['msg']}")
