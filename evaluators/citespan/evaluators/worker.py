@@ -19,6 +19,7 @@ from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.judges.registry import load_judge
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
+from citespan.evaluators.overlap import overlapped
 from citespan.evaluators.reading.reader import read_runs
 from citespan.evaluators.reading.rules import ReadingRules
 from citespan.evaluators.runs import Run
@@ -217,12 +218,9 @@ class _Pass:
         changed = self._changed(batch)
         shown = batch if self.show_unchanged else [read for read in batch if read.trace.trace_id in changed]
         judge_at = self.monotonic()
-        evaluated: list[tuple[str | None, EvaluatedTrace | None]] = []
-        for read in shown:
-            if evaluated and self.monotonic() - judge_at >= _SECONDS_PER_WRITE:
-                break
-            evaluated.append((read.trace.url, self._evaluate(read)))
-        left = shown[len(evaluated) :]
+        judged = list(overlapped(self.judge, self._evaluate, self._for_some_seconds(shown)))
+        evaluated = [(read.trace.url, trace) for read, trace in zip(shown, judged, strict=False)]
+        left = shown[len(judged) :]
         write_at = self.monotonic()
         self._write([trace for _, trace in evaluated if trace is not None and trace.trace_id in changed])
         found = [(url, e) for url, trace in evaluated if trace is not None for e in trace.evaluations]
@@ -234,6 +232,14 @@ class _Pass:
         self.summary.judge_seconds += write_at - judge_at
         self.summary.write_seconds += judge_at - start + self.monotonic() - write_at
         return left
+
+    def _for_some_seconds(self, batch: Sequence[_ReadTrace]) -> Iterator[_ReadTrace]:
+        """Yield traces, at least one, until it is time to write."""
+        start = self.monotonic()
+        for n, read in enumerate(batch):
+            if n and self.monotonic() - start >= _SECONDS_PER_WRITE:
+                return
+            yield read
 
     def _human_labels(self, evaluations: Sequence[Evaluation]) -> Mapping[str, Mapping[int, Label]]:
         return self.labelled.human_labels(evaluations) if self.labelled is not None and evaluations else {}

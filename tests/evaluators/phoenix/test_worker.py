@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -213,3 +214,22 @@ def test_a_run_that_another_worker_finished_meanwhile_is_counted_as_doubled(
     alone = dict(phoenix.rows)
     assert _run(client, project).runs_unchanged == 1
     assert phoenix.rows == alone
+
+
+def test_runs_overlap_while_a_judge_waits_for_others(
+    phoenix: FakePhoenix, client: PhoenixClient, project: Project
+) -> None:
+    all_there = threading.Barrier(4)
+
+    class WaitingJudge(SplendidJudge):
+        concurrency = 4
+
+        def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+            all_there.wait(timeout=20)
+            return super().judge(requests)
+
+    for trace in range(1, 9):
+        _add_run(phoenix, trace, "All is well [1].")
+    summary = run_pass(PhoenixSource(client, project), WaitingJudge(), annotator=Annotator(client, project))
+    assert (summary.runs_evaluated, summary.set_aside) == (8, {})
+    assert _states(phoenix) == set(range(1, 9))

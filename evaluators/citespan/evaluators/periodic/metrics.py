@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.findings import JudgedClaim
 from citespan.evaluators.judges.chat.clock import SYSTEM_CLOCK, Clock
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
+from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, concurrency_of
 from citespan.evaluators.measures import MEASURES, Ratio, pool
 from citespan.evaluators.periodic.plan import PassReport, Plan
 from citespan.evaluators.verdicts import Label, Usage, Verdict
@@ -192,6 +192,7 @@ class WorkerMetrics:
 
     def add_written(self, summary: PassSummary) -> None:
         """Count what a batch of traces wrote."""
+        self.doubled.inc(summary.runs_doubled)
         self.unchanged.inc(summary.runs_unchanged)
         self.rows.inc(summary.rows_written)
         self.claim_spans.inc(summary.claim_spans_written)
@@ -289,6 +290,11 @@ class TimedJudge:
     def card(self) -> JudgeCard:
         """What the judge is."""
         return self._judge.card
+
+    @property
+    def concurrency(self) -> int:
+        """How many threads may ask the judge at once."""
+        return concurrency_of(self._judge)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
         """Return one verdict per request, in the same order."""

@@ -55,6 +55,7 @@ class Share:
         self._setup = plan.setup(judge)
         self._spans = SpanWriter(client, project)
         self._adopted: dict[str, str] = {}
+        self._read_ahead: dict[str, int] = {}
         self._named = plan.trace_ids
         self.state_errors = 0
         self.failures = Failures(
@@ -108,6 +109,8 @@ class Share:
         self._force(self.failures.wanted())
         self._adopt(report)
         self._find_parents()
+        next_row = self.arrivals.next_row
+        self._read_ahead = {trace_id: row for trace_id, row in self._read_ahead.items() if row >= next_row}
         if self.arrivals.unreadable:
             report.skipped["unreadable_span"] += self.arrivals.unreadable
             self.arrivals.unreadable = 0
@@ -119,6 +122,13 @@ class Share:
         if trace_id in self._adopted:
             return f"always: {self._adopted[trace_id]}"
         return "all" if self._plan.sampling.rate >= 1 else "rate"
+
+    def finish(self, trace_id: str, *, last_row: int = 0) -> None:
+        """A trace is done; its spans up to `last_row` are no news when the list comes to them."""
+        self.settling.finish(trace_id)
+        self.failures.solve(trace_id)
+        if last_row >= self.arrivals.next_row:
+            self._read_ahead[trace_id] = last_row
 
     def settled(self) -> list[PendingTrace]:
         """Return the traces to take now."""
@@ -184,6 +194,8 @@ class Share:
 
     def _notice(self, arrival: Arrival, report: PassReport) -> None:
         trace_id = arrival.trace_id
+        if arrival.row <= self._read_ahead.get(trace_id, 0):
+            return
         reason = None if trace_id in self._adopted else self._plan.leaves_out(trace_id)
         if reason is None:
             report.seen += self.settling.notice(arrival)

@@ -136,8 +136,8 @@ class Taker:
         """Keep account of what became of each trace of a batch."""
         self._has_written = self._has_written or result.has_written
         self._report.done.add(result.summary)
-        for trace_id in result.finished:
-            self._finish(trace_id)
+        for trace_id, last_row in result.finished.items():
+            self._share.finish(trace_id, last_row=last_row)
         for trace_id, reason in result.skipped.items():
             self._skip(trace_id, reason)
             if reason == GONE and trace_id in self._plan.trace_ids:
@@ -169,8 +169,4 @@ class Taker:
 
     def _skip(self, trace_id: str, reason: str) -> None:
         self._report.skipped[reason] += 1
-        self._finish(trace_id)
-
-    def _finish(self, trace_id: str) -> None:
-        self._share.settling.finish(trace_id)
-        self._share.failures.solve(trace_id)
+        self._share.finish(trace_id)
