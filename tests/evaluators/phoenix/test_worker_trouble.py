@@ -263,3 +263,22 @@ def test_an_idle_pass_makes_few_requests(bench: Bench) -> None:
     worker.one_pass()
     # The project, and the window of the last spans in one to a few pages.
     assert len(bench.phoenix.requests) <= 5
+
+
+def test_a_worker_that_meets_another_goes_on_elsewhere(bench: Bench) -> None:
+    for trace in range(1, 101):
+        bench.add_run(trace)
+    other, is_alone = bench.worker(), True
+
+    def let_the_other_work() -> None:
+        nonlocal is_alone
+        if is_alone:  # the other does everything while this one judges its first trace
+            is_alone = False
+            other.one_pass()
+
+    worker = bench.worker(judge=PricedJudge(let_the_other_work))
+    report = worker.one_pass()
+    # The batch under way is done twice, the rest is only read.
+    assert (report.runs_evaluated, report.runs_unchanged) == (20, 80)
+    assert "citespan_runs_doubled_total 20.0" in worker.metrics.text().decode()
+    assert bench.done == list(range(1, 101))

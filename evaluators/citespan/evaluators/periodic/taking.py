@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 
 from citespan.evaluators.annotate import Annotator
@@ -38,6 +39,7 @@ class Taker:
         *,
         wall: Callable[[], float],
         is_stop_wanted: Callable[[], bool],
+        below: Callable[[int], int] = random.randrange,
     ) -> None:
         """Prepare to take.
 
@@ -50,6 +52,7 @@ class Taker:
             budget: What it may do.
             wall: Seconds since 1970.
             is_stop_wanted: Whether to take no more.
+            below: Gives a random number from 0 to below its argument.
         """
         self._client = client
         self._share = share
@@ -59,6 +62,8 @@ class Taker:
         self._budget = budget
         self._wall = wall
         self._is_stop_wanted = is_stop_wanted
+        self._below = below
+        self._has_met_another = False
         self._marks = Annotator(client, share.project, series=plan.series, claims_mode=plan.claims_mode)
         self._suspects: dict[str, ServerError] = {}
         self._has_written = False
@@ -87,17 +92,24 @@ class Taker:
             )
 
     def _batches(self, waiting: Sequence[PendingTrace]) -> Iterator[Batch]:
-        """Yield batches while the budget lasts and no stop is wanted; the first one in any case."""
-        start = 0
-        while start < len(waiting):
-            if start:
+        """Yield batches while the budget lasts and no stop is wanted; the first one in any case.
+
+        Two workers without shards begin at the same place. Whoever finds that the other has just finished what
+        it worked on goes on elsewhere, and comes back here later, when that is done.
+        """
+        is_first = True
+        while waiting:
+            if not is_first:
                 self._report.ended_by = "stop" if self._is_stop_wanted() else self._budget.ended_by
             if self._report.ended_by is not None:
                 return
+            is_first = False
+            if self._has_met_another:
+                place = self._below(len(waiting))
+                waiting, self._has_met_another = [*waiting[place:], *waiting[:place]], False
             left = self._budget.traces_left
             size = TRACES_PER_BATCH if left is None else min(left, TRACES_PER_BATCH)
-            wanted = self._young(self._passing(waiting[start : start + size]))
-            start += size
+            wanted, waiting = self._young(self._passing(waiting[:size])), waiting[size:]
             self._report.taken += len(wanted)
             self._budget.add(traces=len(wanted), usd=0.0)
             if wanted:
@@ -135,6 +147,7 @@ class Taker:
     def _conclude(self, result: BatchResult) -> None:
         """Keep account of what became of each trace of a batch."""
         self._has_written = self._has_written or result.has_written
+        self._has_met_another = self._has_met_another or result.summary.runs_doubled > 0
         self._report.done.add(result.summary)
         for trace_id, last_row in result.finished.items():
             self._share.finish(trace_id, last_row=last_row)
