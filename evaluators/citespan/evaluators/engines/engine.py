@@ -46,8 +46,8 @@ class BatchResult:
     runs: list[EvaluatedRun] = field(default_factory=list[EvaluatedRun])
     """Every run evaluated whose trace did not fail, in order of the traces."""
 
-    finished: list[str] = field(default_factory=list[str])
-    """Traces that are done."""
+    finished: dict[str, int] = field(default_factory=dict[str, int])
+    """Traces that are done, with the number, in order of arrival, of the last span that was read of each."""
 
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     """Traces that there was nothing to do for, with the reason: `evaluator_trace`, `trace_deleted`."""

@@ -114,9 +114,11 @@ class BatchEvaluator:
             elif trace_id not in source.found:
                 result.skipped[trace_id] = "evaluator_trace"
             elif trace_id not in summary.set_aside:
-                result.finished.append(trace_id)
-        done = set(result.finished)
-        result.runs += [r for r in runs if (o := r.evaluation.run.origin) is not None and o.trace_id in done]
+                result.finished[trace_id] = source.last_rows[trace_id]
+        for run in runs:
+            origin = run.evaluation.run.origin
+            if origin is not None and origin.trace_id in result.finished:
+                result.runs.append(run)
         result.summary.add(summary)
 
 
@@ -144,6 +146,11 @@ class _Existing:
         self._trace_ids = trace_ids
         self._missing = ""
         self.found: set[str] = set()
+
+    @property
+    def last_rows(self) -> Mapping[str, int]:
+        """By trace id, the number of its last span, in order of arrival."""
+        return self._source.last_rows
 
     @property
     def present(self) -> set[str]:

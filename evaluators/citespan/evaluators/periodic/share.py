@@ -27,7 +27,10 @@ MOST_PENDING = 20_000
 MOST_DUE = 1_000
 """Traces that may wait only to be taken; beyond that they are taken before more is read."""
 
-_NOT_YET_EVALUATED = "not trace_annotations['cite_state']"
+_EVALUATED = "trace_annotations['cite_state']"
+"""Phoenix trace filter that lets through what was evaluated, in whatever series."""
+
+_REMEMBER_SECONDS = 3600.0
 
 
 class Share:
@@ -55,6 +58,7 @@ class Share:
         self._setup = plan.setup(judge)
         self._spans = SpanWriter(client, project)
         self._adopted: dict[str, str] = {}
+        self._remember_at = clock.monotonic()
         self._read_ahead: dict[str, int] = {}
         self._named = plan.trace_ids
         self.state_errors = 0
@@ -96,6 +100,7 @@ class Share:
             self._force(self._named)
             report.seen, self._named = len(self._named), ()
             return
+        self._remember_adopted()
         report.has_more = self._read_pages(self.arrivals.new(), report, on_page)
         if self._older is not None and not report.has_more:
             try:
@@ -202,23 +207,46 @@ class Share:
         else:
             report.skipped[reason] += arrival.parent_id is None
 
+    def _remember_adopted(self) -> None:
+        """Know again the traces that a rule had evaluated, at the start and once an hour: late spans of theirs count.
+
+        Those that are older than the lookback are forgotten.
+        """
+        now = self._clock.monotonic()
+        if not self._plan.always or now < self._remember_at:
+            return
+        self._remember_at = now + _REMEMBER_SECONDS
+        known: dict[str, str] = {}
+        for rule in self._plan.always:
+            # The filter knows no series: in one, each start looks again at every trace that passes a rule.
+            if self._plan.series:
+                found = [i for i in self._passing(rule, rule) if i in self._adopted]
+            else:
+                found = list(self._passing(rule, f"({rule}) and {_EVALUATED}"))
+            known.update(dict.fromkeys(found, rule))
+        waiting = {i: rule for i, rule in self._adopted.items() if i in self.settling}
+        self._adopted = {**known, **waiting}
+
     def _adopt(self, report: PassReport) -> None:
         """Let traces wait that are not sampled, and that a rule wants all the same."""
         for rule in self._plan.always:
-            expression = rule if self._plan.series else f"({rule}) and {_NOT_YET_EVALUATED}"
-            try:
-                found = self._client.matching_traces(self.project, expression, since=self._lookback_start())
-                for trace_id in found:
-                    if self._is_to_adopt(trace_id):
-                        self._adopted[trace_id] = rule
-                        self.settling.watch(trace_id, first_row=self.arrivals.next_row)
-                        report.seen += 1
-            except Refused as error:
-                raise UsageError(f"--always {rule!r}: {error}") from error
+            expression = rule if self._plan.series else f"({rule}) and not {_EVALUATED}"
+            for trace_id in self._passing(rule, expression):
+                if trace_id not in self._adopted and not self.failures.is_set_aside(trace_id):
+                    self._adopted[trace_id] = rule
+                    self.settling.watch(trace_id, first_row=self.arrivals.next_row)
+                    report.seen += 1
 
-    def _is_to_adopt(self, trace_id: str) -> bool:
-        is_left_out = self._plan.leaves_out(trace_id) == "not_sampled"
-        return is_left_out and trace_id not in self._adopted and not self.failures.is_set_aside(trace_id)
+    def _passing(self, rule: str, expression: str) -> Iterator[str]:
+        """Yield the young traces that an expression lets through and that only a rule can have taken."""
+        try:
+            for trace_id in self._client.matching_traces(
+                self.project, expression, since=self._lookback_start()
+            ):
+                if self._plan.leaves_out(trace_id) == "not_sampled":
+                    yield trace_id
+        except Refused as error:
+            raise UsageError(f"--always {rule!r}: {error}") from error
 
     def _find_parents(self) -> None:
         """Look for the parents that were not among the spans read: those of a late span were read long ago."""

@@ -81,6 +81,8 @@ class PhoenixSource:
         self._batch_size = PageSize(most=_TRACES_PER_REQUEST)
         self.skipped: Counter[str] = Counter()
         """How many traces were not yielded, by reason: `evaluator_trace`, `not_sampled`."""
+        self.last_rows: dict[str, int] = {}
+        """Of traces asked for by id: the number, in order of arrival, of the last span read."""
 
     def traces(self) -> Iterator[Trace]:
         """Yield the traces.
@@ -101,7 +103,8 @@ class PhoenixSource:
         while wanted:
             size = self._batch_size.value
             batch, wanted = wanted[:size], wanted[size:]
-            traces, _ = self._fetch(batch)
+            traces, rows = self._fetch(batch)
+            self.last_rows |= rows
             missing += set(batch) - {trace.trace_id for trace in traces} if len(traces) < len(batch) else []
             yield from self._without_evaluators(traces)
         if missing:
