@@ -289,6 +289,34 @@ def test_bad_feedback_takes_a_trace_that_was_not_sampled(desk: Desk) -> None:
     assert desk.after(worker, 60).taken == 0
 
 
+def test_a_late_span_of_a_trace_that_a_rule_took_is_seen_after_a_restart(desk: Desk) -> None:
+    trace, left = _sampled(False), _sampled(False)
+    given: dict[str, Any] = {
+        "sampling": Sampling(0.5),
+        "always": ("trace_annotations['feedback'].label == 'bad'",),
+    }
+    for one in (trace, left):
+        desk.add(one, "root")
+    feedback = Annotation(trace.id, "feedback", "", kind=Kind.HUMAN, label="bad")
+    desk.bench.client.annotate(Target.TRACE, [feedback])
+    first = desk.worker(**given)
+    desk.after(first, 0)
+    assert desk.after(first, 60).taken == 1
+    for one in (trace, left):
+        desk.add(one, "retrieve")
+    second = desk.worker(**given)
+    desk.after(second, 0)
+    report = desk.after(second, 60)
+    assert (report.taken, report.runs_evaluated) == (1, 1)
+    row = desk.state_row(trace)
+    assert row is not None
+    assert row.annotation.metadata["sampling"] == {
+        "rate": 0.5,
+        "rule": f"always: {given['always'][0]}",
+    }
+    assert desk.state_row(left) is None
+
+
 def test_a_filter_leaves_traces_out(desk: Desk) -> None:
     trace = Trace()
     desk.add(trace, "root", "retrieve")
