@@ -10,12 +10,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from citespan.evaluators.analysis.tablefile import read_table
+from citespan.evaluators.periodic.sampling import Sampling
 from citespan.evaluators.runs import Run
 
 if TYPE_CHECKING:
@@ -97,6 +99,44 @@ def test_a_dry_run_writes_nothing(filled: Workbench) -> None:
     assert "Measures over 1 of 1 run" in done.stdout
     snapshot = filled.snapshot()
     assert (snapshot.claim_spans, snapshot.rows) == ({}, {})
+
+
+def test_a_pass_with_a_state_reads_only_what_is_new(filled: Workbench, tmp_path: Path) -> None:
+    arguments = ["evaluate", "-p", filled.name, "--endpoint", filled.client.connection.base_url, "--json"]
+    first = read(citespan(*arguments, "--state", tmp_path / "state"))["pass"]
+    assert (first["runs_evaluated"], first["pending"], first["ended_by"]) == (2, 0, None)
+    second = read(citespan(*arguments, "--state", tmp_path / "state"))["pass"]
+    assert (second["traces"], second["runs_unchanged"]) == (0, 0)
+    # Without the state the project is looked through, and the marks in Phoenix tell what is done.
+    third = read(citespan(*arguments))["pass"]
+    assert (third["traces"], third["runs_unchanged"], third["rows_written"]) == (2, 2, 0)
+
+
+def test_a_trace_whose_root_is_not_there_is_said_to_wait(filled: Workbench) -> None:
+    trace_id, moment = os.urandom(16).hex(), datetime.now(UTC).isoformat()
+    span = {
+        "name": "child",
+        "context": {"trace_id": trace_id, "span_id": os.urandom(8).hex()},
+        "parent_id": os.urandom(8).hex(),
+        "span_kind": "CHAIN",
+        "start_time": moment,
+        "end_time": moment,
+        "status_code": "OK",
+        "attributes": {},
+    }
+    filled.client.add_spans(filled.project, [span])
+    filled.recorder.expect(trace_id, span["context"]["span_id"])  # type: ignore[index]  # JSON
+    assert filled.project.name == filled.name
+    target = ["-p", filled.name, "--endpoint", filled.client.connection.base_url, "--show", "none"]
+    done = citespan("evaluate", *target, "--sample-rate", "0.5")
+    taken = sum(Sampling(0.5).holds(known) for known in filled.recorder.trace_ids[:2])
+    assert done.returncode == 0
+    assert f"{taken} trace{'s' * (taken != 1)} read" in done.stderr
+    whole = citespan("evaluate", *target)
+    assert "2 traces read" in whole.stderr
+    assert "left out: 1 not settled yet" in whole.stderr
+    late = read(citespan("evaluate", *target, "--settle-max", "0", "--json"))["pass"]
+    assert (late["traces"], late["pending"]) == (3, 0)
 
 
 def test_purge_removes_a_series_alone_and_then_everything(filled: Workbench) -> None:
