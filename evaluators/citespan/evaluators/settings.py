@@ -148,6 +148,11 @@ class Settings(BaseModel):
         return headers
 
     @property
+    def events_request_headers(self) -> dict[str, str]:
+        """The headers to send with events."""
+        return {name: value.get_secret_value() for name, value in self.events_headers.items()}
+
+    @property
     def options(self) -> EvaluateOptions:
         """How runs are evaluated."""
         return EvaluateOptions(

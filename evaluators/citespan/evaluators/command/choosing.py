@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 WHICH, WHEN, LIMITS, RUNNING = "Which traces", "When", "Limits of one pass", "Running"
+EXPORTS = "What is sent elsewhere"
 """Headings of the panels in `--help`."""
 
 

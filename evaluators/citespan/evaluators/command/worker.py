@@ -99,6 +99,35 @@ def run(
             rich_help_panel=choosing.RUNNING,
         ),
     ] = "127.0.0.1",
+    trace_project: Annotated[
+        str | None,
+        typer.Option(
+            "--trace-project",
+            metavar="NAME",
+            help="Record the worker's own spans in this Phoenix project: one trace for each pass that did something.",
+            rich_help_panel=choosing.EXPORTS,
+            show_default=False,
+        ),
+    ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            "--events",
+            metavar="URL",
+            help="Send evaluations as OpenTelemetry events gen_ai.evaluation.result to this OTLP/HTTP receiver; "
+            "headers are read from OTEL_EXPORTER_OTLP_LOGS_HEADERS.",
+            rich_help_panel=choosing.EXPORTS,
+            show_default=False,
+        ),
+    ] = None,
+    event_claims: Annotated[
+        bool,
+        typer.Option(
+            "--event-claims",
+            help="Send an event for the verdict on each claim too, with the claim's text.",
+            rich_help_panel=choosing.EXPORTS,
+        ),
+    ] = False,
     reading_rules: given.RulesOption = None,
     judge: given.JudgeOption = None,
     citation_scope: given.ScopeOption = None,
@@ -129,6 +158,8 @@ def run(
         citation_scope=citation_scope,
         splitting=splitting,
         label_policy=label_policy,
+        trace_project=trace_project,
+        events=events,
     )
     plan = Plan(
         project=settings.project,
@@ -156,6 +187,7 @@ def run(
         _state(state),
         interval_seconds=interval_seconds,
         metrics_address=None if metrics_port is None else (metrics_host, metrics_port),
+        with_event_claims=event_claims,
     )
     raise typer.Exit(code)
 

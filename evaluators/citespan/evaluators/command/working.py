@@ -13,9 +13,11 @@ from itertools import islice
 from citespan.evaluators.annotate import Annotator
 from citespan.evaluators.command.judging import judging
 from citespan.evaluators.judges.judge import Judge
+from citespan.evaluators.periodic.exports import ExportsWanted, exporting
 from citespan.evaluators.periodic.health import HealthServer
 from citespan.evaluators.periodic.logs import JsonLog, Log
 from citespan.evaluators.periodic.loop import Worker
+from citespan.evaluators.periodic.metrics import WorkerMetrics
 from citespan.evaluators.periodic.plan import Plan
 from citespan.evaluators.periodic.state import State
 from citespan.evaluators.periodic.stopping import Stop
@@ -41,6 +43,7 @@ def work(
     *,
     interval_seconds: float | None,
     metrics_address: tuple[str, int] | None,
+    with_event_claims: bool = False,
 ) -> int:
     """Work until told to stop, or for one pass, and return the exit code.
 
@@ -50,6 +53,7 @@ def work(
         state: What is remembered.
         interval_seconds: How long to wait between two passes; `None` ends after one.
         metrics_address: Host and port of the health server, if there is to be one.
+        with_event_claims: Whether each claim's verdict is an event too, where events are sent.
 
     Raises:
         UsageError: Settings, judge or filter are wrong.
@@ -57,10 +61,30 @@ def work(
     """
     stop = Stop()
     log = JsonLog(always={"project": plan.project, "shard": str(plan.shard)})
-    client = PhoenixClient(Connection.from_settings(settings), sleep=stop.sleep)
-    with client, judging(settings.judge) as judge, _stopping(stop, log):
-        worker = Worker(client, plan, judge, state, stop=stop, log=log)
-        worker.metrics.show(version("citespan"), plan, judge.card)
+    connection = Connection.from_settings(settings)
+    client = PhoenixClient(connection, sleep=stop.sleep)
+    metrics = WorkerMetrics(stop.clock)
+    exports_wanted = ExportsWanted(
+        settings.trace_project, settings.events, settings.events_request_headers, with_event_claims
+    )
+    with (
+        client,
+        judging(settings.judge) as judge,
+        _stopping(stop, log),
+        exporting(exports_wanted, plan, connection, metrics, log=log, clock=stop.clock) as exports,
+    ):
+        metrics.show(version("citespan"), plan, judge.card)
+        worker = Worker(
+            client,
+            plan,
+            judge,
+            state,
+            stop=stop,
+            metrics=metrics,
+            log=log,
+            on_run=exports.on_run,
+            tracer=exports.tracer,
+        )
         with _served(worker, metrics_address) as metrics_url:
             about = {"endpoint": settings.endpoint, "judge": judge.card.name, "metrics": metrics_url}
             log("started", about)
