@@ -115,7 +115,7 @@ class PacedSpans:
         try:
             refused = self._spans.add(spans)
         except Unavailable as error:
-            if error.status == 503:
+            if error.status in (429, 503):
                 self._yield()
             raise
         self._unseen |= self._spans.wait([s for span in spans if (s := span_id_of(span)) not in refused])

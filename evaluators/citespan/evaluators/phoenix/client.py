@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
@@ -52,8 +53,7 @@ class PhoenixClient:
         sleep: Callable[[float], None] | None = None,
     ) -> None:
         self.connection = connection
-        more = {} if sleep is None else {"sleep": sleep}
-        self._transport = Transport(connection, retries=retries, http=http, **more)
+        self._transport = Transport(connection, retries=retries, http=http, sleep=sleep or time.sleep)
         self._page_size = PageSize(most=_SPANS_PER_PAGE)
 
     def __enter__(self) -> Self:
@@ -281,7 +281,10 @@ class PhoenixClient:
             NotFound: A target does not exist; then none was written.
         """
         body = {"data": [annotation.to_json(target) for annotation in annotations]}
-        self._transport.send("POST", f"/v1/{target}_annotations", query={"sync": "true"}, body=body)
+        # Only Phoenix's own answer says that they are written: the mark that a trace is done depends on it.
+        _objects(
+            self._transport.json("POST", f"/v1/{target}_annotations", query={"sync": "true"}, body=body).data
+        )
 
     def delete_stored(self, target: Target, stored: Sequence[StoredAnnotation]) -> None:
         """Delete these rows; the REST API cannot name single rows, so this is GraphQL.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -29,6 +29,12 @@ _RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 8.0
 _BROKEN_OFF = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, httpx.DecodingError)
+_BUSY = frozenset({408, 429})
+"""Refusals that are about the load, not about what was sent."""
+
+_TIMES_AS_LONG = 4
+"""An answer that has begun may take this many timeouts: a page of a megabyte over a slow line."""
+
 _DETAIL_CHARACTERS = 300
 """How much of a refusal's text a message repeats."""
 
@@ -54,10 +60,12 @@ class Transport:
         retries: int = 3,
         http: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.connection = connection
         self._retries = retries
         self._sleep = sleep
+        self._monotonic = monotonic
         headers = {**connection.headers, "content-type": "application/json"}
         self._http = httpx.Client(headers=headers, timeout=connection.timeout_seconds, transport=http)
 
@@ -95,7 +103,7 @@ class Transport:
         for attempt in range(attempts):
             is_last = attempt == attempts - 1
             try:
-                response = self._http.send(request)
+                response = self._exchange(request)
             except httpx.RequestError as error:
                 if is_last or not _may_pass(error):
                     raise self._unreachable(url, error) from error
@@ -104,10 +112,26 @@ class Transport:
             if response.status_code in _RETRY_STATUSES and not is_last:
                 self._sleep(_wait_seconds(attempt, response.headers.get("retry-after")))
                 continue
+            if _is_page(response) and (response.is_success or response.status_code == 404):
+                raise self.not_phoenix(response)
             if response.is_success or response.status_code in accept:
                 return response
             raise self.error_of(response)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _exchange(self, request: httpx.Request) -> httpx.Response:
+        """Return one whole answer; httpx bounds the wait for each piece, this the wait for all of them."""
+        response = self._http.send(request, stream=True)
+        patience_seconds = _TIMES_AS_LONG * self.connection.timeout_seconds
+        try:
+            if isinstance(response.stream, httpx.SyncByteStream):
+                response.stream = _Bounded(
+                    response.stream, self._monotonic, self._monotonic() + patience_seconds
+                )
+            response.read()
+        finally:
+            response.close()
+        return response
 
     def json(
         self,
@@ -140,7 +164,8 @@ class Transport:
             f"{url} answered {content_type} where Phoenix's API answers JSON: check the URL, its root path, "
             "and any proxy or login page in front of it",
             url=url,
-            status=response.status_code,
+            # A web page comes from a gateway: it says nothing of what was asked.
+            status=None if _is_page(response) else response.status_code,
         )
 
     def _unreachable(self, url: str, error: httpx.RequestError) -> Unreachable:
@@ -193,6 +218,9 @@ class Transport:
         if status == 507:
             text = f"Phoenix at {base} has no room left (507: {detail}): free storage on its side"
             return Unavailable(text, url=url, status=status)
+        if status in _BUSY:
+            text = f"Phoenix at {base} is too busy for {url} ({status}: {detail}): try again later"
+            return Unavailable(text, url=url, status=status)
         if status >= 500:
             text = f"Phoenix at {base} failed on {url} ({status}: {detail}): look at its log, then try again"
             return Unavailable(text, url=url, status=status)
@@ -201,6 +229,29 @@ class Transport:
             text = f"{url} redirects to {where}: set PHOENIX_COLLECTOR_ENDPOINT to the URL Phoenix itself has"
             return Unavailable(text, url=url, status=status)
         return Refused(f"Phoenix at {base} refused {url} ({status}: {detail})", url=url, status=status)
+
+
+class _Bounded(httpx.SyncByteStream):
+    """The pieces of an answer, up to a deadline."""
+
+    def __init__(self, pieces: httpx.SyncByteStream, monotonic: Callable[[], float], deadline: float) -> None:
+        self._pieces = pieces
+        self._monotonic = monotonic
+        self._deadline = deadline
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            if self._monotonic() > self._deadline:
+                raise httpx.ReadTimeout("the answer did not end")
+            yield piece
+
+    def close(self) -> None:
+        self._pieces.close()
+
+
+def _is_page(response: httpx.Response) -> bool:
+    """Return whether this is a web page: Phoenix's API never answers one, so a gateway did."""
+    return "text/html" in response.headers.get("content-type", "").lower()
 
 
 def _parse(response: httpx.Response) -> Mapping[str, object] | None:
