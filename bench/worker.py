@@ -9,6 +9,9 @@ claims. The traces are stored before the clock starts; settling is switched off,
 The worker is a process of its own, so that its peak memory is its own. `phoenix` is the share of the pass spent waiting
 for Phoenix's answers, `pacing` that spent keeping to the claim rate, `citespan` the rest.
 
+`restarted`, `state_lost...` are first passes of workers that begin on the evaluated project: with the saved state, and
+without one, where traces are all older than the lookback (their marks are looked at) or all younger (they are read too).
+
 With `--workers 2` two workers without `--shard` begin at the same time on the same traces: `doubled` is how many runs
 one judged that the other had finished meanwhile.
 """
@@ -41,6 +44,7 @@ from citespan.evaluators.phoenix.server import PhoenixServer
 from citespan.evaluators.settings import ClaimsMode
 
 PROJECT = "bench-worker"
+LOOKBACK_SECONDS = 48 * 3600.0
 TRACES_PER_STEP = 1000
 
 
@@ -112,17 +116,28 @@ def evaluate(url: str, claims: ClaimsMode, claim_rate: float, state: str) -> dic
         }
 
 
-def idle(url: str, claims: ClaimsMode, state: str) -> dict[str, object]:
+def idle(url: str, claims: ClaimsMode, lookback_seconds: float, state: str) -> dict[str, object]:
     """Return the figures of the first pass of a worker that begins on an evaluated project."""
     meter = Meter()
     with PhoenixClient(Connection(url), http=meter) as client:
-        worker = _worker(client, claims, 0.0, state, Clock())
+        worker = _worker(client, claims, 0.0, state, Clock(), lookback_seconds)
         return {**timed(worker, meter), "peak_memory_mb": _peak_memory_mb()}
 
 
-def _worker(client: PhoenixClient, claims: ClaimsMode, claim_rate: float, state: str, clock: Clock) -> Worker:
+def _worker(
+    client: PhoenixClient,
+    claims: ClaimsMode,
+    claim_rate: float,
+    state: str,
+    clock: Clock,
+    lookback_seconds: float = LOOKBACK_SECONDS,
+) -> Worker:
     plan = Plan(
-        project=PROJECT, claims_mode=claims, settle_seconds=0.0, claim_spans_per_second=claim_rate or None
+        project=PROJECT,
+        claims_mode=claims,
+        settle_seconds=0.0,
+        lookback_seconds=lookback_seconds,
+        claim_spans_per_second=claim_rate or None,
     )
     return Worker(client, plan, load_judge("lexical"), SqliteState(Path(state)), clock=clock)
 
@@ -150,8 +165,18 @@ def store(url: str, traces: int) -> dict[str, object]:
     """Store traces, some at a time."""
     with PhoenixClient(Connection(url)) as client:
         for n, start in enumerate(range(0, traces, TRACES_PER_STEP)):
-            send_spans(record_runs(min(TRACES_PER_STEP, traces - start)), client, PROJECT, n << 32)
+            spans = _moved_to_now(record_runs(min(TRACES_PER_STEP, traces - start)))
+            send_spans(spans, client, PROJECT, n << 32)
     return {}
+
+
+def _moved_to_now(spans: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return spans of which the last has just ended: the recorder's clock is fixed."""
+    later = time.time_ns() - max(cast("int", span["end"]) for span in spans)
+    return [
+        {**span, "start": cast("int", span["start"]) + later, "end": cast("int", span["end"]) + later}
+        for span in spans
+    ]
 
 
 def do_here(task: str, *arguments: str) -> dict[str, object]:
@@ -161,7 +186,7 @@ def do_here(task: str, *arguments: str) -> dict[str, object]:
     claims = cast("ClaimsMode", arguments[1])
     if task == "evaluate":
         return evaluate(arguments[0], claims, float(arguments[3]), arguments[2])
-    return idle(arguments[0], claims, arguments[2])
+    return idle(arguments[0], claims, float(arguments[3]), arguments[2])
 
 
 def start_apart(*arguments: object) -> subprocess.Popen[str]:
@@ -189,9 +214,14 @@ def measure(traces: int, claims: ClaimsMode, claim_rate: float, workers: int) ->
             "traces": traces,
             "claims": claims,
             **(found[0] if workers == 1 else _together(found)),
-            "first_pass_after_restart": result_of(start_apart("idle", server.url, claims, states[0])),
-            "first_pass_without_state": result_of(start_apart("idle", server.url, claims, f"{name}/lost")),
+            "restarted": _begun(server.url, claims, states[0], LOOKBACK_SECONDS),
+            "state_lost_traces_older_than_lookback": _begun(server.url, claims, f"{name}/lost-1", 0.0),
+            "state_lost": _begun(server.url, claims, f"{name}/lost-2", LOOKBACK_SECONDS),
         }
+
+
+def _begun(url: str, claims: ClaimsMode, state: str, lookback_seconds: float) -> dict[str, object]:
+    return result_of(start_apart("idle", url, claims, state, lookback_seconds))
 
 
 def _together(found: Sequence[Mapping[str, object]]) -> dict[str, object]:

@@ -21,10 +21,11 @@ from citespan.evaluators.judges.registry import load_judge
 from citespan.evaluators.periodic.budget import Limits
 from citespan.evaluators.periodic.loop import Worker
 from citespan.evaluators.periodic.plan import PassReport, Plan
+from citespan.evaluators.periodic.reevaluation import Forecast, forecast
 from citespan.evaluators.periodic.sampling import Sampling
 from citespan.evaluators.periodic.state import MemoryState
 from citespan.evaluators.phoenix.records import Annotation, Kind, Project, StoredAnnotation, Target
-from citespan.evaluators.verdicts import Label, Verdict
+from citespan.evaluators.verdicts import Label, Usage, Verdict
 
 if TYPE_CHECKING:
     from tests.phoenix.conftest import Workbench
@@ -57,6 +58,18 @@ class BreakingJudge:
         if any("broken" in request.claim for request in requests):
             raise ZeroDivisionError("a bug of the judge")
         return [Verdict(label=Label.SUPPORTED, score=1.0, reason="Splendid.") for _ in requests]
+
+
+class DearJudge(BreakingJudge):
+    """Says beforehand that each request costs the same."""
+
+    card = JudgeCard(name="dear", version="1", sends_text_to="judge.test")
+
+    def __init__(self, each: Usage | None) -> None:
+        self._each = each
+
+    def estimate(self, requests: Sequence[JudgeRequest]) -> Usage | None:
+        return None if self._each is None else sum([self._each] * (len(requests) - 1), self._each)
 
 
 @dataclass
@@ -351,6 +364,34 @@ def test_another_judge_judges_again_what_is_young_and_not_what_is_old(desk: Desk
     report = desk.after(third, 60)
     assert (report.runs_evaluated, report.runs_unchanged) == (1, 1)
     assert _judge_of(desk, old) == "breaking"
+
+
+def test_what_reevaluating_costs_is_told_before_it_begins(desk: Desk) -> None:
+    traces = [Trace() for _ in range(3)]
+    for trace in traces:
+        desk.add(trace, "root", "retrieve")
+    first = desk.worker()
+    desk.after(first, 0)
+    assert desk.after(first, 60).runs_evaluated == 3
+    plan = Plan(project=desk.bench.name, is_reevaluating=True)
+
+    def told(judge: Judge) -> Forecast:
+        return forecast(desk.bench.client, plan, judge)
+
+    same = told(load_judge("lexical"))
+    assert (same.traces, same.claims, same.cost_usd) == (0, 0, 0.0)
+    local = told(BreakingJudge())
+    assert (local.traces, local.claims, local.cost_usd) == (3, 3, 0.0)
+    assert local.to_dict()["cost"] == "nothing: the judge runs on this machine"
+    # A dollar a token sent and two a token received: 100 and 50 tokens for each of three claims.
+    priced = told(DearJudge(Usage(prompt_tokens=100, completion_tokens=50, cost_usd=200.0)))
+    assert (priced.traces, priced.tokens, priced.cost_usd) == (3, 450, 600.0)
+    assert priced.to_dict()["cost"] == "about $600.00 at most, estimated from 3 claims"
+    unpriced = told(DearJudge(Usage(prompt_tokens=100)))
+    assert (unpriced.tokens, unpriced.cost_usd) == (300, None)
+    assert unpriced.to_dict()["cost"] == "unknown: no price is known of what judge.test asks"
+    silent = told(DearJudge(None))
+    assert (silent.tokens, silent.cost_usd) == (None, None)
 
 
 def test_an_old_trace_is_left_alone_though_the_state_is_lost(desk: Desk) -> None:

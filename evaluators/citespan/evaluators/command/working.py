@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
-from itertools import islice
 
-from citespan.evaluators.annotate import Annotator
 from citespan.evaluators.command.judging import judging
 from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.periodic.exports import ExportsWanted, exporting
@@ -19,6 +17,7 @@ from citespan.evaluators.periodic.logs import JsonLog, Log
 from citespan.evaluators.periodic.loop import Worker
 from citespan.evaluators.periodic.metrics import WorkerMetrics
 from citespan.evaluators.periodic.plan import Plan
+from citespan.evaluators.periodic.reevaluation import forecast
 from citespan.evaluators.periodic.state import State
 from citespan.evaluators.periodic.stopping import Stop
 from citespan.evaluators.phoenix.client import PhoenixClient
@@ -32,8 +31,6 @@ PARTLY_DONE = 4
 
 HARD_STOP_SECONDS = 9.0
 """After a stop was asked for, a request that hangs is given up; every write can be repeated, so nothing is lost."""
-
-_IDS_PER_LOOK = 100
 
 
 def work(
@@ -135,25 +132,5 @@ def _stopping(stop: Stop, log: Log) -> Generator[None]:
 
 
 def announce(client: PhoenixClient, plan: Plan, judge: Judge, log: Log) -> None:
-    """Say what `--reevaluate` is about to do: how many traces and claims, and who receives them."""
-    project = client.project(plan.project)
-    annotator = Annotator(client, project, series=plan.series, claims_mode=plan.claims_mode)
-    traces = claims = 0
-    for some in _some(_trace_ids(client, plan)):
-        for mark in annotator.marks(some).values():
-            if any(run.judge_fingerprint != judge.card.fingerprint for run in mark.runs):
-                traces += 1
-                claims += sum(run.claims for run in mark.runs)
-    host = judge.card.sends_text_to
-    cost = "nothing: the judge runs on this machine" if host is None else f"what {host} asks for these claims"
-    log("reevaluate", {"traces": traces, "claims": claims, "cost": cost})
-
-
-def _trace_ids(client: PhoenixClient, plan: Plan) -> Iterator[str]:
-    for batch in client.span_ids_by_trace(client.project(plan.project)):
-        yield from (i for i in batch if plan.shard.holds(i) and plan.sampling.holds(i))
-
-
-def _some(trace_ids: Iterator[str]) -> Iterator[list[str]]:
-    while some := list(islice(trace_ids, _IDS_PER_LOOK)):
-        yield some
+    """Say what `--reevaluate` is about to do: how many traces and claims, and what that costs at most."""
+    log("reevaluate", forecast(client, plan, judge).to_dict())

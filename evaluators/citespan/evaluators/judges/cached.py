@@ -14,9 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citespan.evaluators.errors import UsageError
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge, concurrency_of
+from citespan.evaluators.judges.judge import (
+    Judge,
+    JudgeCard,
+    JudgeRequest,
+    close_judge,
+    concurrency_of,
+    estimate_of,
+)
 from citespan.evaluators.judges.notes import notes_of
-from citespan.evaluators.verdicts import Label, Verdict
+from citespan.evaluators.verdicts import Label, Usage, Verdict
 
 __all__ = ["CacheReport", "CachedJudge"]
 
@@ -96,6 +103,10 @@ class CachedJudge:
     def concurrency(self) -> int:
         """How many threads had better ask at once: as many as the judge behind the store takes."""
         return concurrency_of(self._judge)
+
+    def estimate(self, requests: Sequence[JudgeRequest]) -> Usage | None:
+        """Return what judging these would cost if the store held none of the verdicts; `None` if that is unknown."""
+        return estimate_of(self._judge, requests)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
         """Return one verdict per request, in the same order; the same request is asked once, whoever asks it first."""

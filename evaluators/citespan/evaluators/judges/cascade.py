@@ -9,7 +9,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, close_judge, concurrency_of
+from citespan.evaluators.judges.judge import (
+    Judge,
+    JudgeCard,
+    JudgeRequest,
+    close_judge,
+    concurrency_of,
+    estimate_of,
+)
 from citespan.evaluators.judges.notes import notes_of
 from citespan.evaluators.verdicts import Label, Usage, Verdict
 
@@ -154,6 +161,12 @@ class CascadeJudge:
         A judge that takes fewer lets the others wait for it.
         """
         return max(concurrency_of(judge) for judge in self._judges)
+
+    def estimate(self, requests: Sequence[JudgeRequest]) -> Usage | None:
+        """Return what judging these would cost if each judge passed everything on; `None` if one cannot say."""
+        found = [estimate_of(judge, requests) for judge in self._judges]
+        known = [usage for usage in found if usage is not None]
+        return sum(known[1:], known[0]) if len(known) == len(found) else None
 
     @property
     def report(self) -> CascadeReport:

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from citespan.evaluators.verdicts import Verdict
+from citespan.evaluators.verdicts import Usage, Verdict
 from citespan.tracer.passages import Passage
 
-__all__ = ["Judge", "JudgeCard", "JudgeRequest", "close_judge", "concurrency_of"]
+__all__ = ["Judge", "JudgeCard", "JudgeRequest", "close_judge", "concurrency_of", "estimate_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +112,20 @@ class _Concurrent(Protocol):
 def concurrency_of(judge: Judge) -> int:
     """Return how many threads may, and had better, call `judge` at once: 1 for a judge that does not say."""
     return max(judge.concurrency, 1) if isinstance(judge, _Concurrent) else 1
+
+
+@runtime_checkable
+class _Estimating(Protocol):
+    """A judge that can say beforehand what verdicts would cost; the method is optional."""
+
+    def estimate(self, requests: Sequence[JudgeRequest]) -> Usage | None: ...
+
+
+def estimate_of(judge: Judge, requests: Sequence[JudgeRequest]) -> Usage | None:
+    """Return what judging these would cost at most, by an estimate; `None` if the judge cannot say.
+
+    A judge that stays on this machine costs nothing.
+    """
+    if judge.card.sends_text_to is None:
+        return Usage(cost_usd=0.0)
+    return judge.estimate(requests) if isinstance(judge, _Estimating) else None
