@@ -11,19 +11,19 @@ from dataclasses import replace
 
 import httpx
 
-from citespan.evaluators.judges.chat.batches import Batch, group_by_run, make_batches
+from citespan.evaluators.judges.chat.batches import Batch, group_by_run, make_batches, reply_tokens
 from citespan.evaluators.judges.chat.budget import Budget, Prices, Spend
 from citespan.evaluators.judges.chat.client import ChatClient
 from citespan.evaluators.judges.chat.clock import SYSTEM_CLOCK, Clock
 from citespan.evaluators.judges.chat.exchange import Outcome, exchange
 from citespan.evaluators.judges.chat.faults import ChatFault, FaultKind
 from citespan.evaluators.judges.chat.options import ChatOptions
-from citespan.evaluators.judges.chat.prompt import PROMPT, Item
+from citespan.evaluators.judges.chat.prompt import PROMPT, Item, estimate_tokens, render_document
 from citespan.evaluators.judges.chat.reading import Reading
 from citespan.evaluators.judges.chat.reply import Problem
 from citespan.evaluators.judges.chat.throttle import Throttle
 from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
-from citespan.evaluators.verdicts import Verdict
+from citespan.evaluators.verdicts import Usage, Verdict
 
 __all__ = ["ChatJudge", "Redactor"]
 
@@ -62,6 +62,7 @@ class ChatJudge:
         prices = Prices(
             options.model, options.base_url, options.input_usd_per_million, options.output_usd_per_million
         )
+        self._prices = prices
         self._budget = Budget(prices, most_tokens=options.budget_tokens, most_usd=options.budget_usd)
         self._closed = threading.Event()
         if clock is SYSTEM_CLOCK:
@@ -111,6 +112,22 @@ class ChatJudge:
     def concurrency(self) -> int:
         """How many threads had better ask at once: as many as there may be calls under way."""
         return self._options.concurrency
+
+    def estimate(self, requests: Sequence[JudgeRequest]) -> Usage:
+        """Return what judging these would cost, by an estimate that errs upwards; nothing is sent."""
+        sent = received = 0
+        places = [(place, Item(request, request)) for place, request in enumerate(requests)]
+        for group in group_by_run(places):
+            for batch in make_batches(group, self._options):
+                items = [item for _, item in batch.items]
+                sent += estimate_tokens(PROMPT.text) + estimate_tokens(render_document(items))
+                received += reply_tokens(len(items), self._options)
+        return Usage(
+            prompt_tokens=sent,
+            completion_tokens=received,
+            cost_usd=self._prices.cost_usd(sent, received),
+            is_estimated=True,
+        )
 
     @property
     def spend(self) -> Spend:
