@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
 from citespan.evaluators.errors import UsageError
 from citespan.evaluators.judges.chat.faults import ChatFault, FaultKind
@@ -33,6 +34,10 @@ class Prices:
             dollars = prompt_tokens * self.input_usd_per_million
             return (dollars + completion_tokens * self.output_usd_per_million) / 1_000_000
         return _listed_cost_usd(self.model, self.base_url, prompt_tokens, completion_tokens)
+
+
+def _has_list() -> bool:
+    return find_spec("genai_prices") is not None
 
 
 def _listed_cost_usd(model: str, base_url: str, prompt_tokens: int, completion_tokens: int) -> float | None:
@@ -82,9 +87,10 @@ class Budget:
         self, prices: Prices, *, most_tokens: int | None = None, most_usd: float | None = None
     ) -> None:
         if most_usd is not None and prices.cost_usd(1, 1) is None:
+            known = "" if _has_list() else ", or pip install 'citespan[prices]', which knows many models"
             raise UsageError(
                 f"a budget in US dollars needs a price, and none is known for {prices.model!r} at "
-                f"{prices.base_url}: give input_usd_per_million and output_usd_per_million, or budget_tokens"
+                f"{prices.base_url}: give input_usd_per_million and output_usd_per_million, or budget_tokens{known}"
             )
         self._prices = prices
         self._most_tokens = most_tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -33,6 +34,9 @@ _MOST_REPLY_BYTES = 16 * 1024 * 1024
 
 _FIRST_WAIT_SECONDS = 0.5
 """The wait before the second try; each further one is twice as long, drawn between half and the whole."""
+
+_CALLS_LOST = 3
+"""After so many calls in a row that an outage ended, each is tried once until one is answered."""
 
 _LONGEST_WAIT_SECONDS = 30.0
 """Where the doubling ends."""
@@ -70,11 +74,19 @@ class ChatClient:
         self._http = http
         self._dialect = Dialect(reply_format=options.first_format, is_format_fixed=options.is_format_fixed)
         self._jitter = random.Random()  # noqa: S311  # spreads waits, keeps no secret
+        self._lock = threading.Lock()
+        self._sent = 0
+        self._lost = 0
 
     @property
     def dialect(self) -> Dialect:
         """What the server is known to take."""
         return self._dialect
+
+    @property
+    def sent(self) -> int:
+        """Requests sent so far, whatever came back."""
+        return self._sent
 
     def ask(self, messages: Messages, *, reply_tokens: int) -> Answer:
         """Return the model's answer.
@@ -101,17 +113,29 @@ class ChatClient:
         tries = 0
         while True:
             try:
-                return self._try(messages, dialect, reply_tokens)
+                answer = self._try(messages, dialect, reply_tokens)
             except ChatFault as fault:
                 wait = self._wait_seconds(fault, tries)
                 if fault.wait_seconds is not None:
                     self._throttle.hold_back(min(wait, self._options.most_wait_seconds))
-                if not fault.kind.is_passing or tries == self._options.retries:
+                if not fault.kind.is_passing or tries >= self._retries():
+                    self._count_lost(is_lost=fault.kind.is_outage)
                     raise
                 if self._clock.monotonic() + wait > deadline:
+                    self._count_lost(is_lost=fault.kind.is_outage)
                     raise fault.after_asking(wait) from None
                 self._clock.sleep(wait)
+            else:
+                self._count_lost(is_lost=False)
+                return answer
             tries += 1
+
+    def _retries(self) -> int:
+        return self._options.retries if self._lost < _CALLS_LOST else 0
+
+    def _count_lost(self, *, is_lost: bool) -> None:
+        with self._lock:
+            self._lost = self._lost + 1 if is_lost else 0
 
     def _wait_seconds(self, fault: ChatFault, tries: int) -> float:
         if fault.wait_seconds is not None:
@@ -146,6 +170,8 @@ class ChatClient:
     def _post(self, body: Mapping[str, object]) -> bytes:
         """Return the body of a 200."""
         options = self._options
+        with self._lock:
+            self._sent += 1
         ends = self._clock.monotonic() + options.timeout_seconds
         content = bytearray()
         try:
@@ -171,7 +197,10 @@ class ChatClient:
             ) from error
         if not reply.is_success:
             fault = read_fault(
-                reply.status_code, bytes(content), wait_seconds=self._asked_wait(reply.headers)
+                reply.status_code,
+                bytes(content),
+                url=options.shown_url,
+                wait_seconds=self._asked_wait(reply.headers),
             )
             raise fault.without(options.secrets)
         return bytes(content)

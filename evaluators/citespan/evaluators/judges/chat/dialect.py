@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -43,6 +44,17 @@ class Dialect:
     dropped: frozenset[str] = frozenset()
     """Parameters that the server does not take."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the server does without, for whoever reads its verdicts; nothing if it takes all that it is sent."""
+        notes: list[str] = []
+        if self.dropped:
+            left_out = " and ".join(sorted(self.dropped, reverse=True))
+            notes.append(f"takes no {left_out}, so its answers may differ from one time to the next")
+        if not self.is_format_fixed and self.reply_format is not ReplyFormat.JSON_SCHEMA:
+            notes.append(f"takes no strict JSON schema: it was asked by reply_format={self.reply_format}")
+        return tuple(notes)
+
     def body(
         self,
         messages: Sequence[Mapping[str, str]],
@@ -70,7 +82,7 @@ class Dialect:
             return None
         message = str(fault)
         for name in ("temperature", "seed"):
-            if name in message and name not in self.dropped:
+            if re.search(rf"\b{name}\b", message) and name not in self.dropped:
                 return replace(self, dropped=self.dropped | {name})
         if "max_tokens" in message and self.token_limit == "max_tokens":  # noqa: S105
             return replace(self, token_limit="max_completion_tokens")  # noqa: S106

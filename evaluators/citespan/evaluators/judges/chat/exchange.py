@@ -63,7 +63,8 @@ def exchange(client: ChatClient, batch: Batch, options: ChatOptions) -> dict[int
         if fault.kind.is_about_size and len(items) > 1:
             first, second = (exchange(client, half, options) for half in batch.halves)
             return _charged(first | second, fault.usage)
-        problem = Problem(fault.kind, str(fault), is_final=True, is_general=not fault.kind.is_about_size)
+        detail = f"{str(fault).rstrip('.')}. {fault.kind.advice}" if fault.kind.advice else str(fault)
+        problem = Problem(fault.kind, detail, is_final=True, is_general=not fault.kind.is_about_size)
         return _all(batch, problem, fault.usage)
     keys = passage_keys(items)
     found = {

@@ -35,7 +35,7 @@ class FaultKind(StrEnum):
     """The provider refused the text, or the model refused to answer."""
 
     REPLY_CUT = "reply_cut"
-    """The reply reached the token limit before it ended."""
+    """The reply reached the token limit before it ended, or the limit asked for is more than the model may write."""
 
     REFUSED = "refused"
     """Another 4xx, or a redirect."""
@@ -64,6 +64,16 @@ class FaultKind(StrEnum):
         return self in _PASSING
 
     @property
+    def is_outage(self) -> bool:
+        """Whether it says that the endpoint does not work at all."""
+        return self in (FaultKind.SERVER_ERROR, FaultKind.TIMEOUT, FaultKind.UNREACHABLE)
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, one sentence; empty where the fault says so itself."""
+        return _ADVICE.get(self, "")
+
+    @property
     def is_about_size(self) -> bool:
         """Whether fewer claims in a call may do better."""
         return self in (FaultKind.CONTEXT_LENGTH, FaultKind.CONTENT_FILTER, FaultKind.REPLY_CUT)
@@ -78,6 +88,19 @@ _PASSING = frozenset(
         FaultKind.UNREACHABLE,
     }
 )
+
+_ADVICE = {
+    FaultKind.AUTH: "Set the endpoint's key in OPENAI_API_KEY, and check what it may do.",
+    FaultKind.NOT_FOUND: "Check the model's name and base_url.",
+    FaultKind.QUOTA: "Add credit to the account, or name another endpoint by base_url.",
+    FaultKind.RATE_LIMITED: "Set requests_per_minute or tokens_per_minute, or a smaller concurrency.",
+    FaultKind.CONTEXT_LENGTH: "Set context_tokens to what the server reads.",
+    FaultKind.SERVER_ERROR: "Look at the server's log, or try again later.",
+    FaultKind.BAD_REPLY: "Check that base_url names a chat-completions API.",
+    FaultKind.TIMEOUT: "Raise timeout_seconds, or ask for less at once by claims_per_call.",
+    FaultKind.UNREACHABLE: "Check that the server runs and that base_url names it.",
+    FaultKind.BUDGET_EXHAUSTED: "Raise budget_tokens or budget_usd.",
+}
 
 
 class ChatFault(Exception):
@@ -133,6 +156,26 @@ _QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|out of credits?", re.IGNORECASE
 )
 
+_REPLY_LIMIT = re.compile(
+    r"max_(completion_|output_)?tokens\b.{0,80}(too large|at most|less than or equal|greater than|maximum|limited|range)"
+    r"|range of max_tokens",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A model that writes less than is asked for; OpenAI, Anthropic, DeepSeek and Qwen each have their own words for it."""
+
+_KEY = re.compile(
+    r"api[ _-]?key (is )?(not (valid|found)|invalid|expired)|(invalid|incorrect) api[ _-]?key|api_key_invalid"
+    r"|no_db_connection",
+    re.IGNORECASE,
+)
+"""A wrong key behind a 400: Gemini's words, and those of a LiteLLM proxy without a database."""
+
+_MODEL = re.compile(
+    r"(invalid|unknown|unsupported) model|model_not_found|\bmodel\b.{0,120}(not found|not exist)",
+    re.IGNORECASE,
+)
+"""A wrong model behind a 400, as a LiteLLM proxy answers."""
+
 _PARAMETER = re.compile(r"response_format|json_schema|\b(temperature|seed|max_tokens)\b")
 """What a 500 is about that is really a refusal: llama-cpp-python answers so to a format that it does not know."""
 
@@ -148,20 +191,27 @@ _BY_STATUS = {
 }
 
 
-def read_fault(status: int, content: bytes, *, wait_seconds: float | None = None) -> ChatFault:
-    """Return the fault that an HTTP status other than 200 and its body mean, whoever the provider is."""
-    message = _message(content)
-    detail = f"HTTP {status}" + (f": {message}" if message else "")
+def _kind(status: int, message: str) -> FaultKind:
     kind = _BY_STATUS.get(status, FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED)
     if kind is FaultKind.RATE_LIMITED and _QUOTA.search(message):
-        kind = FaultKind.QUOTA
-    elif status in (400, 422) or status >= 500:
-        if _CONTEXT.search(message):
-            kind = FaultKind.CONTEXT_LENGTH
-        elif status >= 500 and _PARAMETER.search(message):
-            kind = FaultKind.REFUSED
-        elif status < 500 and _FILTER.search(message):
-            kind = FaultKind.CONTENT_FILTER
+        return FaultKind.QUOTA
+    if status not in (400, 422) and status < 500:
+        return kind
+    if _CONTEXT.search(message):
+        return FaultKind.CONTEXT_LENGTH
+    if _REPLY_LIMIT.search(message):
+        return FaultKind.REPLY_CUT
+    if status >= 500:
+        return FaultKind.REFUSED if _PARAMETER.search(message) else kind
+    kinds = {_FILTER: FaultKind.CONTENT_FILTER, _KEY: FaultKind.AUTH, _MODEL: FaultKind.NOT_FOUND}
+    return next((found for words, found in kinds.items() if words.search(message)), kind)
+
+
+def read_fault(status: int, content: bytes, *, url: str = "", wait_seconds: float | None = None) -> ChatFault:
+    """Return the fault that an HTTP status other than 200 and its body mean, whoever the provider is."""
+    message = _message(content)
+    detail = f"HTTP {status}" + (f" from {url}" if url else "") + (f": {message}" if message else "")
+    kind = _kind(status, message)
     return ChatFault(kind, detail, status=status, wait_seconds=wait_seconds)
 
 

@@ -137,12 +137,14 @@ class ChatJudge:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was sent where, and what it cost."""
-        spend = self.spend
-        if not spend.calls:
-            return (f"{self.card.name} sent nothing to {self._options.host}",)
+        name, host, spend, sent = self.card.name, self._options.host, self.spend, self._client.sent
+        if not sent:
+            return (f"{name} sent nothing to {host}",)
         cost = "at an unknown price" if spend.cost_usd is None else f"for ${spend.cost_usd:.4f}"
         tokens = f"{spend.prompt_tokens:,} tokens out and {spend.completion_tokens:,} back"
-        return (f"{self.card.name} asked {self._options.host} {spend.calls:,} times: {tokens}, {cost}",)
+        failed = f"; {sent - spend.calls:,} of the calls failed" if sent > spend.calls else ""
+        asked = f"{name} asked {host} {sent:,} times: {tokens}, {cost}{failed}"
+        return (asked, *(f"{name} {note}" for note in self._client.dialect.notes))
 
     def _pause(self, seconds: float) -> None:
         if self._closed.wait(seconds):

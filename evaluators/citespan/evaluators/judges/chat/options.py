@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from citespan.evaluators.judges.chat.dialect import ReplyFormat
 
@@ -13,6 +13,9 @@ __all__ = ["ChatOptions"]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+
+_AZURE = (".azure.com", ".azure.us", ".azure.cn")
+"""Hosts that want the key alone in a header of its own."""
 
 
 class ChatOptions(BaseModel):
@@ -88,6 +91,14 @@ class ChatOptions(BaseModel):
             raise ValueError("expected a URL such as http://localhost:8000/v1")
         return value
 
+    @model_validator(mode="after")
+    def _has_both_prices(self) -> ChatOptions:
+        if (self.input_usd_per_million is None) != (self.output_usd_per_million is None):
+            raise ValueError(
+                "a price has two parts: give both input_usd_per_million and output_usd_per_million"
+            )
+        return self
+
     @field_validator("api_key")
     @classmethod
     def _is_header_value(cls, value: SecretStr | None) -> SecretStr | None:
@@ -110,12 +121,17 @@ class ChatOptions(BaseModel):
         return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
     @property
+    def shown_url(self) -> str:
+        """Where calls are sent, without user, password and query: for messages."""
+        return f"{self.endpoint.removesuffix('/chat/completions')}/chat/completions"
+
+    @property
     def headers(self) -> dict[str, str]:
         """Headers of every call."""
         if self.api_key is None:
             return {}
         key = self.api_key.get_secret_value()
-        header = self.api_key_header or ("api-key" if self.host.endswith(".azure.com") else "authorization")
+        header = self.api_key_header or ("api-key" if self.host.endswith(_AZURE) else "authorization")
         return {header: f"Bearer {key}" if header.lower() == "authorization" else key}
 
     @property
