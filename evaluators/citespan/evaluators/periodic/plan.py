@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 
 from citespan.evaluators.annotate.series import identifier_of
 from citespan.evaluators.judges.judge import JudgeCard
@@ -18,6 +19,9 @@ from citespan.evaluators.settings import ClaimsMode
 from citespan.evaluators.worker import PassSummary
 
 __all__ = ["PassReport", "Plan"]
+
+_MOST_FAILURES = 50
+"""Failed traces named in one line of the log, which readers of logs cut at some length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +164,16 @@ class PassReport:
         self.failed = {**earlier.failed, **self.failed}
 
     def to_dict(self) -> dict[str, object]:
-        """Return the JSON form."""
+        """Return the JSON form; of many failures it names the first and says how many there are."""
         return {
             "seen": self.seen,
             "taken": self.taken,
             "runs_evaluated": self.runs_evaluated,
             "runs_unchanged": self.runs_unchanged,
+            "runs_doubled": self.done.runs_doubled,
             "skipped": dict(self.skipped),
-            "failed": dict(self.failed),
+            "failed_count": len(self.failed),
+            "failed": dict(islice(self.failed.items(), _MOST_FAILURES)),
             "pending": self.pending,
             "ended_by": self.ended_by,
         }
