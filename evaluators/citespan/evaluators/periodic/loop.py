@@ -79,6 +79,7 @@ class Worker:
         self._open_engine = engine or self._local_engine
         self._on_run = on_run
         self._tracer = tracer
+        self._trouble: tuple[str, int | None] | None = None
         self._share: Share | None = None
         self._engine: Engine | None = None
 
@@ -101,6 +102,7 @@ class Worker:
                 self._note_trouble(error, pause)
             else:
                 backoff.reset()
+                self._note_recovery()
                 pause = 0.0 if report.has_more and report.taken else pause
             self._rest(pause)
         self._log("stopped")
@@ -266,5 +268,13 @@ class Worker:
         self.health.beat()
         self.health.not_ready = f"{kind}: {error}"
         self.metrics.errors.labels(kind).inc()
-        event = "project_not_found" if isinstance(error, NotFound) else "phoenix_trouble"
-        self._log(event, {"error": f"{kind}: {error}", "retry_in_seconds": round(pause, 1)}, level="warning")
+        if (kind, error.status) != self._trouble:  # an outage is news once; the counter counts its passes
+            self._trouble = (kind, error.status)
+            event = "project_not_found" if isinstance(error, NotFound) else "phoenix_trouble"
+            text = f"{kind}: {error}"
+            self._log(event, {"error": text, "retry_in_seconds": round(pause, 1)}, level="warning")
+
+    def _note_recovery(self) -> None:
+        if self._trouble is not None:
+            self._trouble = None
+            self._log("phoenix_works_again")

@@ -62,6 +62,7 @@ class Share:
         self._read_ahead: dict[str, int] = {}
         self._named = plan.trace_ids
         self.state_errors = 0
+        self._is_state_failing = False
         self.failures = Failures(
             state, self._scope, most_tries=plan.most_tries, wall=clock.wall, on_error=self.note_state_error
         )
@@ -155,10 +156,15 @@ class Share:
             self._state.save(self._scope, position)
         except sqlite3.Error as error:
             self.note_state_error(error)
+        else:
+            self._is_state_failing = False
 
     def note_state_error(self, error: Exception) -> None:
-        """Take note that the state could not be saved."""
+        """Take note that the state could not be saved; in the log once, until it can be."""
         self.state_errors += 1
+        if self._is_state_failing:
+            return
+        self._is_state_failing = True
         self._log("state_not_saved", {"error": f"{type(error).__name__}: {error}"}, level="warning")
 
     def _position(self) -> Position | None:
