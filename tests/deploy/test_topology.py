@@ -1,0 +1,566 @@
+"""The topology of compose.yaml as processes: PostgreSQL, Phoenix on it, the worker, an app, Prometheus.
+
+What compose.yaml, the Dockerfile and prometheus/ say is read from them; only hosts, ports and paths are replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import pytest
+import yaml
+
+from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.connection import Connection
+from citespan.evaluators.phoenix.records import StoredAnnotation, Target
+
+_T = TypeVar("_T")
+
+SECRET = "0123456789abcdef0123456789abcdef"
+DEMO_ROUNDS = 2
+"""How often the demo asks its questions: so often that over 50 claims are judged."""
+HIDDEN_IN_TEST = {
+    "Unjudged claims by reason",
+    "Failures by reason",
+    "Passes that Phoenix broke off, by error",
+}
+"""Panels that show something only when something goes wrong."""
+
+
+def postgres_programs() -> Path | None:
+    """Return the folder with initdb and postgres: Debian keeps them out of PATH."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    usable = [folder for folder in folders if (folder / "initdb").exists()]
+    if usable:
+        return usable[-1]
+    found = shutil.which("initdb")
+    return None if found is None else Path(found).resolve().parent
+
+
+missing = [
+    name
+    for name, is_there in (
+        ("postgresql", postgres_programs() is not None),
+        ("prometheus", shutil.which("prometheus") is not None),
+    )
+    if not is_there
+]
+
+pytestmark = [
+    pytest.mark.deploy,
+    pytest.mark.xdist_group("deploy"),
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(bool(missing), reason=f"missing: apt-get install {' '.join(missing)}"),
+]
+
+
+def wait_for(look: Callable[[], _T | None], what: str, *, timeout_seconds: float) -> _T:
+    """Return what `look` finds, as soon as it finds something."""
+    deadline = time.monotonic() + timeout_seconds
+    while (found := look()) is None:
+        assert time.monotonic() < deadline, f"no {what} within {timeout_seconds} s"
+        time.sleep(0.5)
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path], log: Path, *, stop: signal.Signals = signal.SIGTERM, **how: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command during the block; its output goes to `log`, which a failure shows the end of."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, **how
+        )
+    try:
+        yield process
+    except BaseException:
+        sys.stderr.write(f"\n{log.name}:\n{log.read_text(errors='replace')[-3000:]}\n")
+        raise
+    finally:
+        if process.poll() is None:
+            process.send_signal(stop)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@dataclass
+class Deployment:
+    """compose.yaml on this machine."""
+
+    compose: Mapping[str, Any]
+    image: Mapping[str, Any]
+    interpolate: Callable[[str, Mapping[str, str]], str]
+    root: Path
+    folder: Path
+    ports: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """What a person would write into .env: a different secret for each variable of the example."""
+        names = re.findall(r"^([A-Z_]+)=$", (self.root / "deploy/.env.example").read_text(), re.MULTILINE)
+        return {name: f"{SECRET}{n}" for n, name in enumerate(names)}
+
+    def environment(self, service: str) -> dict[str, str]:
+        """Return the variables of a service, hosts and ports replaced, and nothing of this process but PATH."""
+        given = self.compose["services"][service]["environment"]
+        found = {name: self._here(self.interpolate(value, self.secrets)) for name, value in given.items()}
+        return {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **found}
+
+    def command(self, service: str) -> list[str]:
+        """Return the command of a service, hosts and ports replaced."""
+        return [self._here(part) for part in self.compose["services"][service]["command"]]
+
+    def _here(self, text: str) -> str:
+        for host, inside in (("phoenix", 6006), ("postgres", 5432), ("worker", 9637)):
+            if text == str(inside):
+                return str(self.ports[host])
+            text = re.sub(rf"\b{host}:{inside}\b", f"127.0.0.1:{self.ports[host]}", text)
+        return "127.0.0.1" if text == "0.0.0.0" else text
+
+    @property
+    def state(self) -> Path:
+        """Where the worker keeps its state: the image's folder, here."""
+        return self.folder / "state"
+
+    def worker_environment(self) -> dict[str, str]:
+        """Return the variables of the worker's container: the image's, then the service's."""
+        built = {
+            name: value.replace("/var/lib/citespan", str(self.state))
+            for name, value in self.image["environment"].items()
+            if name != "PATH"
+        }
+        assert built["CITESPAN_HOME"] == str(self.state)
+        return {**built, **self.environment("worker")}
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    compose: Mapping[str, Any],
+    image: Mapping[str, Any],
+    interpolate: Callable[[str, Mapping[str, str]], str],
+    root: Path,
+) -> Iterator[Deployment]:
+    folder = Path(tempfile.mkdtemp(prefix="citespan-deploy-"))
+    folder.chmod(0o755)  # PostgreSQL runs as another user
+    made = Deployment(compose, image, interpolate, root, folder)
+    made.ports = {name: free_port() for name in ("phoenix", "postgres", "worker", "prometheus", "grpc")}
+    yield made
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def postgres(deployment: Deployment) -> Iterator[None]:
+    """PostgreSQL with the user, password and database that compose.yaml names."""
+    programs = postgres_programs()
+    assert programs is not None
+    given = deployment.environment("postgres")
+    data = deployment.folder / "postgres"
+    data.mkdir(mode=0o700)
+    # The server refuses to run as root.
+    user: dict[str, Any] = (
+        {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+    )
+    if user:
+        shutil.chown(data, "postgres", "postgres")
+    password = deployment.folder / "password"
+    password.write_text(given["POSTGRES_PASSWORD"])
+    password.chmod(0o644)
+    how: dict[str, Any] = {
+        "env": {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+        "cwd": deployment.folder,
+        **user,
+    }
+    initdb = [programs / "initdb", "-D", data, "-U", given["POSTGRES_USER"], "--auth=scram-sha-256"]
+    subprocess.run(
+        [*initdb, f"--pwfile={password}", "--no-sync"], check=True, capture_output=True, timeout=60, **how
+    )
+    port = str(deployment.ports["postgres"])
+    server = [programs / "postgres", "-D", data, "-p", port, "-h", "127.0.0.1", "-k", data, "-c", "fsync=off"]
+    # An interrupt has it stop without waiting for those who are connected.
+    with running(server, deployment.folder / "postgres.log", stop=signal.SIGINT, **how):
+        client = {"PATH": os.environ["PATH"], "PGPASSWORD": given["POSTGRES_PASSWORD"]}
+        address = ["-h", "127.0.0.1", "-p", port, "-U", given["POSTGRES_USER"]]
+        create = [programs / "createdb", *address, given["POSTGRES_DB"]]
+
+        def created() -> bool | None:
+            return (
+                subprocess.run(create, env=client, capture_output=True, check=False).returncode == 0 or None
+            )
+
+        wait_for(created, "PostgreSQL", timeout_seconds=30)
+        yield
+
+
+@pytest.fixture(scope="module")
+def building(deployment: Deployment) -> Iterator[Future[Path]]:
+    """The command, being installed as the Dockerfile's build stage does, while Phoenix starts."""
+    with ThreadPoolExecutor(1) as executor:
+        yield executor.submit(build, deployment)
+
+
+def build(deployment: Deployment) -> Path:
+    """Make an environment that holds what the Dockerfile's build stage installs and nothing else."""
+    source, target = deployment.folder / "source", deployment.folder / "citespan"
+    source.mkdir()
+    for keyword, rest in deployment.image["stages"]["build"]:
+        if keyword == "COPY":
+            *names, place = rest.split()
+            for name in names:
+                if (deployment.root / name).is_dir():
+                    ignored = shutil.ignore_patterns("__pycache__")
+                    shutil.copytree(deployment.root / name, source / place, ignore=ignored)
+                else:
+                    shutil.copy(deployment.root / name, source / place)
+        elif keyword == "RUN":
+            command = rest.replace("/opt/citespan", str(target)).replace(
+                "python -m", f"{sys.executable} -m", 1
+            )
+            environment = {**os.environ, "EXTRAS": "evaluators", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+            built = subprocess.run(
+                ["sh", "-c", command],
+                cwd=source,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert built.returncode == 0, built.stdout + built.stderr
+    return target / "bin" / "citespan"
+
+
+@pytest.fixture(scope="module")
+def citespan(building: Future[Path], phoenix: httpx.Client) -> Path:
+    """The command in an environment that holds what the image's does."""
+    return building.result()
+
+
+@pytest.fixture(scope="module")
+def phoenix(deployment: Deployment, postgres: None, building: Future[Path]) -> Iterator[httpx.Client]:
+    """Phoenix with the variables of compose.yaml, once its health check passes; a client with the worker's key."""
+    environment = {
+        **deployment.environment("phoenix"),
+        "PHOENIX_POSTGRES_HOST": "127.0.0.1",
+        "PHOENIX_HOST": "127.0.0.1",
+        "PHOENIX_GRPC_PORT": str(deployment.ports["grpc"]),
+        "PHOENIX_WORKING_DIR": str(deployment.folder / "phoenix"),
+    }
+    check = deployment.compose["services"]["phoenix"]["healthcheck"]["test"]
+    assert check[:3] == ["CMD", "python3", "-c"]
+    code = check[3].replace(":6006/", f":{deployment.ports['phoenix']}/")
+
+    def is_healthy() -> bool | None:
+        asked = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        return asked.returncode == 0 or None
+
+    key = deployment.environment("worker")["PHOENIX_API_KEY"]
+    server = [sys.executable, "-m", "phoenix.server.main", "serve"]
+    log = deployment.folder / "phoenix.log"
+    with running(server, log, stop=signal.SIGKILL, env=environment, cwd=deployment.folder):
+        wait_for(is_healthy, "Phoenix", timeout_seconds=120)
+        base, headers = f"http://127.0.0.1:{deployment.ports['phoenix']}", {"authorization": f"Bearer {key}"}
+        with httpx.Client(base_url=base, headers=headers, timeout=30) as client:
+            yield client
+
+
+@dataclass
+class Prometheus:
+    """A Prometheus that scrapes the worker."""
+
+    client: httpx.Client
+
+    def query(self, expression: str) -> list[Mapping[str, Any]]:
+        """Return what an instant query finds.
+
+        Raises:
+            httpx.HTTPStatusError: Prometheus does not understand it.
+        """
+        answer = self.client.get("/api/v1/query", params={"query": expression})
+        answer.raise_for_status()
+        return answer.json()["data"]["result"]
+
+    def value(self, expression: str) -> float | None:
+        """Return the one number that a query finds; `None` if there is none."""
+        found = self.query(expression)
+        assert len(found) < 2, f"{expression}: {found}"
+        return float(found[0]["value"][1]) if found else None
+
+    def rules(self) -> list[Mapping[str, Any]]:
+        """Return the rules as they were last evaluated."""
+        groups = self.client.get("/api/v1/rules").json()["data"]["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+
+@pytest.fixture(scope="module")
+def prometheus(deployment: Deployment) -> Iterator[Prometheus]:
+    """Prometheus with deploy/prometheus and the flags of compose.yaml."""
+    config = deployment.folder / "prometheus"
+    shutil.copytree(deployment.root / "deploy/prometheus", config)
+    main = config / "prometheus.yml"
+    text, replaced = re.subn("worker:9637", f"127.0.0.1:{deployment.ports['worker']}", main.read_text())
+    assert replaced == 1
+    main.write_text(text)
+    flags = [
+        flag.replace("/etc/prometheus", str(config)).replace("=/prometheus", f"={deployment.folder / 'tsdb'}")
+        for flag in deployment.compose["services"]["prometheus"]["command"]
+    ]
+    address = f"127.0.0.1:{deployment.ports['prometheus']}"
+    command = ["prometheus", *flags, f"--web.listen-address={address}"]
+    with (
+        running(command, deployment.folder / "prometheus.log", cwd=deployment.folder),
+        httpx.Client(base_url=f"http://{address}", timeout=10) as client,
+    ):
+        yield Prometheus(client)
+
+
+@dataclass
+class Work:
+    """What the worker has done by the time that it is looked at."""
+
+    start: Callable[[], subprocess.Popen[bytes]]
+    process: subprocess.Popen[bytes]
+    traces: int
+    nul: Mapping[str, str]
+    """Traces whose answer holds NUL: as citespan recorded it, and in JSON."""
+
+
+def record_nul(deployment: Deployment, *ways: str) -> Mapping[str, str]:
+    """Record answers that hold NUL and return the traces by the way they were recorded."""
+    app = [sys.executable, Path(__file__).with_name("nul_app.py"), *ways]
+    told = subprocess.run(
+        app, env=deployment.environment("demo"), check=True, capture_output=True, timeout=120
+    )
+    return json.loads(told.stdout)
+
+
+@pytest.fixture(scope="module")
+def work(
+    deployment: Deployment, phoenix: httpx.Client, prometheus: Prometheus, citespan: Path
+) -> Iterator[Work]:
+    """The worker, after it has evaluated what the demo recorded and Prometheus has noticed."""
+    assert deployment.image["entrypoint"] == ["citespan"]
+    deployment.state.mkdir()
+    environment = deployment.worker_environment()
+    app = {**deployment.environment("demo"), "PYTHONPATH": ""}
+    with ExitStack() as stack:
+
+        def start() -> subprocess.Popen[bytes]:
+            command = [citespan, *deployment.command("worker")]
+            log = deployment.folder / f"worker-{time.monotonic_ns()}.log"
+            return stack.enter_context(running(command, log, env=environment, cwd=deployment.state))
+
+        process = start()
+        for script in [deployment.root / "examples/plain_rag.py"] * DEMO_ROUNDS:
+            subprocess.run([sys.executable, script], env=app, check=True, capture_output=True, timeout=120)
+        nul = record_nul(deployment, "citespan", "json")
+        traces = DEMO_ROUNDS * 19 + len(nul)
+
+        def is_seen() -> bool | None:
+            done = prometheus.value("citespan_runs_evaluated_total")
+            with_state = prometheus.value("sum(citespan_runs_with_state_total)")
+            return (done or 0) + (with_state or 0) >= traces or None
+
+        wait_for(is_seen, f"{traces} evaluated runs in Prometheus", timeout_seconds=240)
+        yield Work(start, process, traces, nul)
+
+
+@pytest.fixture(scope="module")
+def read_rows(deployment: Deployment, phoenix: httpx.Client) -> Callable[[], list[StoredAnnotation]]:
+    """Read everything that citespan has written into the project."""
+
+    def read() -> list[StoredAnnotation]:
+        connection = Connection(str(phoenix.base_url).rstrip("/"), dict(phoenix.headers))
+        with PhoenixClient(connection) as client:
+            project = client.project(deployment.environment("worker")["PHOENIX_PROJECT_NAME"])
+            return [
+                row
+                for target in (Target.SPAN, Target.TRACE)
+                for row in client.annotations(project, target, identifier="citespan")
+            ]
+
+    return read
+
+
+def test_verdicts_and_measures_are_in_phoenix(
+    work: Work, read_rows: Callable[[], list[StoredAnnotation]]
+) -> None:
+    rows = read_rows()
+    names = {row.annotation.name for row in rows}
+    assert names >= {"verdict", "citations", "cite_cov", "cite_sup", "cite_valid", "cite_compl", "cite_state"}
+    states = [row for row in rows if row.annotation.name == "cite_state"]
+    assert len({row.annotation.target_id for row in states}) == len(states) >= work.traces
+
+
+def test_prometheus_has_the_figures_that_phoenix_has(
+    work: Work, prometheus: Prometheus, read_rows: Callable[[], list[StoredAnnotation]]
+) -> None:
+    assert prometheus.value('up{job="citespan-worker"}') == 1
+    labels = [row.annotation.label for row in read_rows() if row.annotation.name == "cite_sup"]
+    ratios = [label.split("/") for label in labels if label and "/" in label]
+    supported, judged = (sum(int(ratio[n]) for ratio in ratios) for n in (0, 1))
+    assert judged >= 50
+    assert prometheus.value('citespan_measure_numerator_total{measure="support"}') == supported
+    assert prometheus.value('citespan_measure_denominator_total{measure="support"}') == judged
+    assert prometheus.value('citespan_measure_ratio{measure="support"}') == pytest.approx(supported / judged)
+    verdicts = [row for row in read_rows() if row.annotation.name == "verdict"]
+    assert prometheus.value("sum(citespan_claims_total)") == len(verdicts)
+
+
+def test_every_rule_is_evaluated_and_the_figures_are_recorded(work: Work, prometheus: Prometheus) -> None:
+    def healthy() -> list[Mapping[str, Any]] | None:
+        found = prometheus.rules()
+        return found if found and all(rule["health"] == "ok" for rule in found) else None
+
+    rules = wait_for(healthy, "rule that every evaluation of is ok", timeout_seconds=60)
+    assert len([rule for rule in rules if rule["type"] == "alerting"]) == 10
+    assert [rule["name"] for rule in rules if rule.get("state") == "firing"] == []
+    project = 'project="default"'
+    recorded = f'project_measure:citespan_measure:ratio6h{{measure="support", {project}}}'
+    assert wait_for(lambda: prometheus.value(recorded), "recorded support", timeout_seconds=60) <= 1
+
+
+def test_every_panel_of_the_dashboard_has_data(work: Work, prometheus: Prometheus, deploy: Path) -> None:
+    dashboard = json.loads((deploy / "grafana/dashboards/citespan.json").read_text())
+    variables = {"$__rate_interval": "5m", "$__range": "24h", "$window": "1h", "$project": ".*"}
+    empty: set[str] = set()
+    for panel in dashboard["panels"]:
+        found = 0
+        for target in panel.get("targets", []):
+            query = target["expr"]
+            for name, value in variables.items():
+                query = query.replace(name, value)
+            found += len(prometheus.query(query))
+        if panel["type"] != "row" and not found:
+            empty.add(panel["title"])
+    assert empty <= HIDDEN_IN_TEST
+
+
+def test_the_images_health_check_passes(work: Work, deployment: Deployment) -> None:
+    command = deployment.image["healthcheck"]
+    code = command[2].replace(":9637/", f":{deployment.ports['worker']}/")
+    assert code != command[2]
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+    wrong = code.replace("/healthz", "/nothing")
+    assert subprocess.run([sys.executable, "-c", wrong], check=False, capture_output=True).returncode != 0
+
+
+def test_a_nul_in_an_answer_costs_no_annotation(
+    work: Work, prometheus: Prometheus, read_rows: Callable[[], list[StoredAnnotation]]
+) -> None:
+    """PostgreSQL stores no NUL, and Phoenix drops a whole annotation that holds one."""
+    rows = [row.annotation for row in read_rows()]
+    states = {row.target_id: row.label for row in rows if row.name == "cite_state"}
+    assert {way: states[trace] for way, trace in work.nul.items()} == {
+        "citespan": "evaluated",
+        "json": "evaluated",
+    }
+    measured = {row.target_id for row in rows if row.name == "cite_sup"}
+    assert measured >= set(work.nul.values())
+    assert prometheus.value("citespan_traces_set_aside") == 0
+
+
+def test_a_worker_that_is_stopped_ends_well_and_its_successor_evaluates_nothing_again(
+    work: Work, deployment: Deployment, read_rows: Callable[[], list[StoredAnnotation]]
+) -> None:
+    before = read_rows()
+    work.process.send_signal(signal.SIGTERM)
+    assert work.process.wait(10) == 0
+    work.start()
+
+    def metrics() -> dict[str, float]:
+        answer = httpx.get(f"http://127.0.0.1:{deployment.ports['worker']}/metrics")
+        return {
+            line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+            for line in answer.text.splitlines()
+            if line[0] != "#"
+        }
+
+    def two_passes() -> dict[str, float] | None:
+        try:
+            found = metrics()
+        except httpx.TransportError:
+            return None
+        return found if found['citespan_passes_total{end="done"}'] >= 2 else None
+
+    found = wait_for(two_passes, "second pass", timeout_seconds=60)
+    assert found["citespan_runs_evaluated_total"] == 0
+    assert found["citespan_rows_written_total"] == 0
+    assert found["citespan_claim_spans_written_total"] == 0
+    assert read_rows() == before
+
+
+@pytest.mark.parametrize("source", ["kubernetes/cronjob/cronjob.yaml", "systemd/citespan-evaluate.service"])
+def test_an_hourly_pass_over_what_the_worker_did_changes_nothing(
+    source: str,
+    work: Work,
+    deployment: Deployment,
+    citespan: Path,
+    texts: Mapping[str, str],
+    read_rows: Callable[[], list[StoredAnnotation]],
+) -> None:
+    if source.endswith(".yaml"):
+        job = next(
+            document for document in yaml.safe_load_all(texts[source]) if document["kind"] == "CronJob"
+        )
+        arguments = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"]
+        folder = "/var/lib/citespan"
+    else:
+        start = re.search(r"^ExecStart=/opt/citespan/bin/citespan (.*)$", texts[source], re.MULTILINE)
+        assert start is not None
+        arguments, folder = start[1].split(), "%S/citespan-evaluate"
+    arguments = [
+        argument.replace(folder, str(deployment.folder / Path(source).stem)) for argument in arguments
+    ]
+    before = read_rows()
+    done = subprocess.run(
+        [citespan, *arguments],
+        env=deployment.worker_environment(),
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (deployment.folder / Path(source).stem / "evaluate.sqlite").exists()
+    assert read_rows() == before
+
+
+def test_a_span_that_phoenix_loses_to_a_nul_holds_nothing_up(
+    work: Work, deployment: Deployment, phoenix: httpx.Client, prometheus: Prometheus
+) -> None:
+    trace = record_nul(deployment, "bare")["bare"]
+
+    def names() -> set[str] | None:
+        spans = phoenix.get("/v1/projects/default/spans", params={"trace_id": trace}).json()["data"]
+        return {span["name"] for span in spans} or None
+
+    # The root held the NUL: what arrives of the trace is what lies under it.
+    assert wait_for(names, "trace without its root", timeout_seconds=30) == {"retrieve"}
+    wait_for(lambda: prometheus.value("citespan_traces_pending == 1"), "trace that waits", timeout_seconds=60)
+    ready = httpx.get(f"http://127.0.0.1:{deployment.ports['worker']}/readyz")
+    assert ready.status_code == 200
