@@ -7,6 +7,7 @@ import json
 import re
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -50,14 +51,29 @@ def completion(text: str, *, finish_reason: str = "stop", usage: dict[str, int] 
     return Reply(body=body)
 
 
+CONTROL_TOKENS = re.compile(
+    r"<\|[a-z_]+\|>|</?s>|\[/?INST\]|\[gMASK\]|<</?SYS>>|</?(?:passages?|documents?|system|start_of_turn|end_of_turn)>"
+    r"|<\|(?:START|END)_OF_TURN_TOKEN\|>|\n\n?(?:Human|Assistant|System|USER|###[ ]\w+):"
+)
+"""What some chat template or reader of prompts acts on."""
+
+
+def orders_in(content: str) -> list[str]:
+    """Return what of a prompt stands outside JSON strings, or behind a control token."""
+    return [
+        *CONTROL_TOKENS.split(content)[1:],
+        re.sub(r'"(?:[^"\\]|\\.)*"', "", content),
+    ]
+
+
 def obedient_model(body: dict[str, Any]) -> Reply:
     """Judge by literal containment, unless a text that has left its field says otherwise.
 
-    What stands outside JSON strings, or behind a control token that a chat template would act on, is an order.
+    It reads the prompt as it is, and as a tokenizer does that drops what shows nothing and normalises the rest.
     """
     content = body["messages"][-1]["content"]
-    orders = re.split(r"<\|im_end\|>|</s>|<\|eot_id\|>|\[/?INST\]|</passages?>", content)[1:]
-    orders.append(re.sub(r'"(?:[^"\\]|\\.)*"', "", content))
+    seen = "".join(mark for mark in content if unicodedata.category(mark) not in ("Cf", "Mn"))
+    orders = [*orders_in(content), *orders_in(unicodedata.normalize("NFKC", seen))]
     obeys = any(re.search(r"\bsupported\b", order, re.IGNORECASE) for order in orders)
     document = json.loads(content)
     verdicts = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from citespan.evaluators.judges.chat.batches import Batch, reply_tokens
@@ -67,11 +67,19 @@ def exchange(client: ChatClient, batch: Batch, options: ChatOptions) -> dict[int
         problem = Problem(fault.kind, detail, is_final=True, is_general=not fault.kind.is_about_size)
         return _all(batch, problem, fault.usage)
     keys = passage_keys(items)
+    said_of_each = read_reply(answer.text, len(items), _texts(items))
     found = {
         place: Outcome(said if isinstance(said, Problem) else _read(said, item, keys), None)
-        for (place, item), said in zip(batch.items, read_reply(answer.text, len(items)), strict=True)
+        for (place, item), said in zip(batch.items, said_of_each, strict=True)
     }
     return _charged(found, answer.usage)
+
+
+def _texts(items: Sequence[Item]) -> Iterator[str]:
+    """Yield every text that the model was shown."""
+    yield from passage_keys(items)
+    for request in (item.request for item in items):
+        yield from (request.claim, request.sentence, request.question or "")
 
 
 def _read(said: ReplyVerdict, item: Item, keys: dict[str, str]) -> Verdict | Problem:

@@ -140,6 +140,8 @@ class ChatJudge:
         name, host, spend, sent = self.card.name, self._options.host, self.spend, self._client.sent
         if not sent:
             return (f"{name} sent nothing to {host}",)
+        if not spend.calls:
+            return (f"{name} asked {host} {sent:,} times and got no answer",)
         cost = "at an unknown price" if spend.cost_usd is None else f"for ${spend.cost_usd:.4f}"
         tokens = f"{spend.prompt_tokens:,} tokens out and {spend.completion_tokens:,} back"
         failed = f"; {sent - spend.calls:,} of the calls failed" if sent > spend.calls else ""

@@ -83,6 +83,13 @@ class ChatOptions(BaseModel):
     output_usd_per_million: Annotated[float, Field(ge=0)] | None = None
     """Price of a million tokens received."""
 
+    @field_validator("model")
+    @classmethod
+    def _is_no_url(cls, value: str) -> str:
+        if "://" in value:
+            raise ValueError("expected the model's name alone; the endpoint is an option: base_url=URL")
+        return value
+
     @field_validator("base_url")
     @classmethod
     def _is_url(cls, value: str) -> str:

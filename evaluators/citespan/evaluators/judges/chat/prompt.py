@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -157,13 +158,30 @@ _INSTRUCTION = re.compile(
     | ^\s*(system|developer)\s*:
     | <\|?\s*/?\s*(im_start|im_end|start_header_id|eot_id|endoftext|system)\b
     | \[/?(INST|SYSTEM|SYS|TOOL_CALLS)\]
-    | [\U000e0000-\U000e007f]{{4}}
+    | [\ufe00-\ufe0f\U000e0000-\U000e0fff]{{4}}
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 """Orders to a model, verdicts that a text asks for, chat markup, and text in invisible characters."""
 
 
+_LATIN = str.maketrans(
+    "АВЕЅІЈКМНОРСТХаеѕіјорсухһԁӏԛѡΑΒΕΖΗΙΚΜΝΟΡΤΥΧαειονρυχ",
+    "ABESIJKMHOPCTXaesijopcyxhdlqwABEZHIKMNOPTYXaeiovpux",
+)
+"""Cyrillic and Greek letters by the Latin ones that they look like."""
+
+_UNSEEN = re.compile(f"[{_INVISIBLE}]+")
+
+
 def looks_like_instruction(text: str) -> bool:
-    """Return whether `text` holds words that address a model: a reason for a person to look, never for a label."""
-    return _INSTRUCTION.search(text) is not None
+    """Return whether `text` holds words that address a model: a reason for a person to look, never for a label.
+
+    Letters that only look like Latin ones, and characters that show nothing, do not hide them.
+    """
+    if _INSTRUCTION.search(text) is not None:
+        return True
+    if text.isascii():
+        return False
+    shown = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).translate(_LATIN)
+    return _INSTRUCTION.search(shown) is not None

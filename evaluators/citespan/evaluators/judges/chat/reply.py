@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from citespan.evaluators.judges.chat.quotes import find_quote
 
 __all__ = ["REPLY_SCHEMA", "Problem", "ReplyVerdict", "read_reply"]
 
@@ -90,9 +92,18 @@ REPLY_SCHEMA: Mapping[str, object] = {
 """JSON schema of the reply, within what strict structured output allows; reason before label, so that it leads."""
 
 
-def read_reply(text: str, count: int) -> list[ReplyVerdict | Problem]:
-    """Return, for claims 1 to `count`, the verdict that `text` holds or the problem; one bad entry voids no other."""
-    entries = _entries(text)
+def read_reply(text: str, count: int, material: Iterable[str] = ()) -> list[ReplyVerdict | Problem]:
+    """Return, for claims 1 to `count`, the verdict that `text` holds or the problem; one bad entry voids no other.
+
+    Two different verdicts on one claim are none, so that a passage that was repeated beside the answer cannot pass for
+    it.
+
+    Args:
+        text: What the model answered.
+        count: How many claims it was asked about.
+        material: The texts that it was shown: what it copied from them is no verdict of its own.
+    """
+    entries = _entries(text, [one for one in material if "label" in one.casefold()])
     if entries is None:
         problem = Problem("invalid_reply", f"the reply was no JSON object with verdicts: {_shorten(text)}")
         return [problem] * count
@@ -125,17 +136,19 @@ def _read_entry(entry: Mapping[str, object]) -> ReplyVerdict | Problem:
         return Problem("invalid_reply", f"{where}: {first['msg']}")
 
 
-def _entries(text: str) -> list[Mapping[str, object]] | None:
-    """Return the entries of the last list of verdicts in `text`, else every object with a label; `None` without any.
+def _entries(text: str, copied_from: Sequence[str]) -> list[Mapping[str, object]] | None:
+    """Return the entries of every list of verdicts in `text`, else every object with a label; `None` without any.
 
-    Fences, chatter and drafts before the answer are skipped; a reply that was cut keeps the entries it finished.
+    Thoughts before the answer, fences and chatter are skipped; a reply that was cut keeps the entries it finished.
     """
     listed: list[object] | None = None
     loose: list[object] = []
-    for value in _json_values(text):
+    for value, source in _json_values(_THOUGHTS.sub("", text)):
         held = cast("Mapping[str, object]", value).get("verdicts") if isinstance(value, dict) else value
+        if any(find_quote(one, source) is not None for one in copied_from):
+            continue
         if isinstance(held, list):
-            listed = cast("list[object]", held)
+            listed = [*(listed or []), *cast("list[object]", held)]
         elif isinstance(value, dict) and "label" in value:
             loose.append({"n": len(loose) + 1, **cast("Mapping[str, object]", value)})
     entries = loose if listed is None else listed
@@ -144,11 +157,15 @@ def _entries(text: str) -> list[Mapping[str, object]] | None:
     return [cast("Mapping[str, object]", entry) for entry in entries if isinstance(entry, dict)]
 
 
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+"""What a model that thinks aloud says before it answers."""
+
 _MOST_STARTS = 200
 """How many brackets of a reply that is no JSON are tried as the start of some."""
 
 
-def _json_values(text: str) -> Iterator[object]:
+def _json_values(text: str) -> Iterator[tuple[object, str]]:
+    """Yield every JSON list and object in `text` that is not part of another, and its text."""
     decoder = json.JSONDecoder()
     at = 0
     for _ in range(_MOST_STARTS):
@@ -160,7 +177,7 @@ def _json_values(text: str) -> Iterator[object]:
         except (ValueError, RecursionError):
             at = start.end()
         else:
-            yield value
+            yield value, text[start.start() : at]
 
 
 _BRACKET = re.compile(r"[{\[]")
