@@ -61,6 +61,12 @@ def test_any_judge_can_keep_its_verdicts_in_a_file(tmp_path: Path) -> None:
         (f"{LOCAL},api_key=sk-1", "a key on the command line can be read by others"),
         ("chat:tiny,base_url=localhost:9", "base_url 'localhost:9': expected a URL such as"),
         (f"{LOCAL},budget_usd=1", "a budget in US dollars needs a price"),
+        (f"{LOCAL},output_usd_per_million=1", "a price has two parts: give both"),
+        (
+            "chat:m@http://h:1/v1",
+            "model .*: expected the model's name alone; the endpoint is .* base_url=URL",
+        ),
+        ("lexical,cache=", "cache= names no file: give one, as in cache=verdicts.sqlite"),
         (f"{LOCAL},redact=nowhere:hide", "redact=nowhere:hide: expected module:function"),
         ("cascade:lexical", "a cascade needs two judges or more"),
         ("cascade:", "a cascade needs two judges or more"),

@@ -53,6 +53,8 @@ def _make(spec: JudgeSpec, executor: Executor | None) -> Judge:
     judge = _BUILT_IN[spec.name][1](plain, executor) if spec.name in _BUILT_IN else _make_installed(plain)
     if cache is None:
         return judge
+    if not cache:
+        raise UsageError("cache= names no file: give one, as in cache=verdicts.sqlite")
     from citespan.evaluators.judges.cached import CachedJudge
 
     return CachedJudge(judge, cache)

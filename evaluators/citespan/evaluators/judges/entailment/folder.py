@@ -90,7 +90,10 @@ def _find_folder(options: EntailmentOptions) -> Path:
         path = hub.snapshot_download(options.model, revision=options.revision, allow_patterns=wanted)
     except Exception as error:  # network, licence gate, unknown id: the library has no common root for them
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UsageError(f"{options.model} is no folder and cannot be downloaded: {reason}") from error
+        raise UsageError(
+            f"{options.model} is no folder here, and as a hub id it cannot be downloaded: {reason} "
+            "Name an existing folder, or download the model into one."
+        ) from error
     return Path(str(path))
 
 
