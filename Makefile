@@ -9,16 +9,19 @@ PYTHON ?= $(shell for python in $(PYTHONS); do \
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench screenshot constraints clean
+.PHONY: help demo test test-deploy lint bench screenshot constraints clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/examples.installed ## Trace a RAG app, judge its citations, show them in Phoenix (ARGS=--once stops it)
 	@$(BIN)/citespan demo $(ARGS)
 
 test: $(VENV)/dev.installed ## Run every test, on a real Phoenix too
-	$(BIN)/pytest --numprocesses auto --dist loadgroup $(ARGS)
+	$(BIN)/pytest --numprocesses auto --dist loadgroup -m 'not deploy' $(ARGS)
+
+test-deploy: $(VENV)/dev.installed ## Run compose.yaml's topology as processes (needs Debian's postgresql, prometheus)
+	$(BIN)/pytest --numprocesses 0 -m deploy tests/deploy $(ARGS)
 
 lint: $(VENV)/dev.installed ## Check format, style and types
 	$(BIN)/ruff format --check .

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -33,6 +34,7 @@ from citespan.evaluators.phoenix.records import StoredAnnotation, Target
 _T = TypeVar("_T")
 
 SECRET = "0123456789abcdef0123456789abcdef"
+SCRIPT = Path(__file__).parents[2] / "examples/data/scripted_answers.toml"
 DEMO_ROUNDS = 2
 """How often the demo asks its questions: so often that over 50 claims are judged."""
 HIDDEN_IN_TEST = {
@@ -255,12 +257,6 @@ def build(deployment: Deployment) -> Path:
 
 
 @pytest.fixture(scope="module")
-def citespan(building: Future[Path], phoenix: httpx.Client) -> Path:
-    """The command in an environment that holds what the image's does."""
-    return building.result()
-
-
-@pytest.fixture(scope="module")
 def phoenix(deployment: Deployment, postgres: None, building: Future[Path]) -> Iterator[httpx.Client]:
     """Phoenix with the variables of compose.yaml, once its health check passes; a client with the worker's key."""
     environment = {
@@ -343,8 +339,14 @@ class Work:
     """What the worker has done by the time that it is looked at."""
 
     start: Callable[[], subprocess.Popen[bytes]]
+    """Starts a worker."""
+
     process: subprocess.Popen[bytes]
+    """The worker that did it."""
+
     traces: int
+    """How many it had to take."""
+
     nul: Mapping[str, str]
     """Traces whose answer holds NUL: as citespan recorded it, and in JSON."""
 
@@ -359,34 +361,86 @@ def record_nul(deployment: Deployment, *ways: str) -> Mapping[str, str]:
 
 
 @pytest.fixture(scope="module")
+def recorded(deployment: Deployment, phoenix: httpx.Client) -> Mapping[str, str]:
+    """What the demo recorded, and answers that hold NUL; returns those."""
+    demo = [sys.executable, deployment.root / "examples/plain_rag.py"]
+    for _ in range(DEMO_ROUNDS):
+        subprocess.run(demo, env=deployment.environment("demo"), check=True, capture_output=True, timeout=120)
+    return record_nul(deployment, "citespan", "json")
+
+
+@pytest.fixture(scope="module")
 def work(
-    deployment: Deployment, phoenix: httpx.Client, prometheus: Prometheus, citespan: Path
+    deployment: Deployment, recorded: Mapping[str, str], prometheus: Prometheus, building: Future[Path]
 ) -> Iterator[Work]:
-    """The worker, after it has evaluated what the demo recorded and Prometheus has noticed."""
+    """The worker, after it has evaluated what was recorded and Prometheus has noticed."""
     assert deployment.image["entrypoint"] == ["citespan"]
-    deployment.state.mkdir()
+    command = [building.result(), *deployment.command("worker")]
     environment = deployment.worker_environment()
-    app = {**deployment.environment("demo"), "PYTHONPATH": ""}
+    deployment.state.mkdir()
+    traces = DEMO_ROUNDS * len(tomllib.loads(SCRIPT.read_text())["run"]) + len(recorded)
     with ExitStack() as stack:
 
         def start() -> subprocess.Popen[bytes]:
-            command = [citespan, *deployment.command("worker")]
             log = deployment.folder / f"worker-{time.monotonic_ns()}.log"
             return stack.enter_context(running(command, log, env=environment, cwd=deployment.state))
-
-        process = start()
-        for script in [deployment.root / "examples/plain_rag.py"] * DEMO_ROUNDS:
-            subprocess.run([sys.executable, script], env=app, check=True, capture_output=True, timeout=120)
-        nul = record_nul(deployment, "citespan", "json")
-        traces = DEMO_ROUNDS * 19 + len(nul)
 
         def is_seen() -> bool | None:
             done = prometheus.value("citespan_runs_evaluated_total")
             with_state = prometheus.value("sum(citespan_runs_with_state_total)")
             return (done or 0) + (with_state or 0) >= traces or None
 
+        process = start()
         wait_for(is_seen, f"{traces} evaluated runs in Prometheus", timeout_seconds=240)
-        yield Work(start, process, traces, nul)
+        yield Work(start, process, traces, recorded)
+
+
+@dataclass
+class HourlyPass:
+    """A pass that another way to run citespan would start, over what the worker has done."""
+
+    source: str
+    """The file that says how."""
+
+    state: Path
+    """Where it keeps its state."""
+
+    process: subprocess.Popen[str]
+    """The pass."""
+
+
+@pytest.fixture(scope="module")
+def passes(
+    work: Work, deployment: Deployment, building: Future[Path], texts: Mapping[str, str]
+) -> Iterator[list[HourlyPass]]:
+    """The CronJob's pass and the timer's, begun; each waits a minute, so other tests run meanwhile."""
+    cronjob, service = "kubernetes/cronjob/cronjob.yaml", "systemd/citespan-evaluate.service"
+    job = next(d for d in yaml.safe_load_all(texts[cronjob]) if d["kind"] == "CronJob")
+    unit = re.search(r"^ExecStart=/opt/citespan/bin/citespan (.*)$", texts[service], re.MULTILINE)
+    assert unit is not None
+    container = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+    begun: list[HourlyPass] = []
+    for source, arguments, inside in (
+        (cronjob, container["args"], "/var/lib/citespan"),
+        (service, unit[1].split(), "%S/citespan-evaluate"),
+    ):
+        folder = deployment.folder / Path(source).stem
+        folder.mkdir()
+        here = [argument.replace(inside, str(folder)) for argument in arguments]
+        process = subprocess.Popen(
+            [building.result(), *here],
+            env=deployment.worker_environment(),
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        begun.append(HourlyPass(source, folder / "evaluate.sqlite", process))
+    yield begun
+    for one in begun:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -406,10 +460,16 @@ def read_rows(deployment: Deployment, phoenix: httpx.Client) -> Callable[[], lis
     return read
 
 
+@pytest.fixture(scope="module")
+def rows_at_start(work: Work, read_rows: Callable[[], list[StoredAnnotation]]) -> list[StoredAnnotation]:
+    """What was written before anything else was started."""
+    return read_rows()
+
+
 def test_verdicts_and_measures_are_in_phoenix(
-    work: Work, read_rows: Callable[[], list[StoredAnnotation]]
+    work: Work, rows_at_start: list[StoredAnnotation], passes: list[HourlyPass]
 ) -> None:
-    rows = read_rows()
+    rows = rows_at_start
     names = {row.annotation.name for row in rows}
     assert names >= {"verdict", "citations", "cite_cov", "cite_sup", "cite_valid", "cite_compl", "cite_state"}
     states = [row for row in rows if row.annotation.name == "cite_state"]
@@ -514,40 +574,16 @@ def test_a_worker_that_is_stopped_ends_well_and_its_successor_evaluates_nothing_
     assert read_rows() == before
 
 
-@pytest.mark.parametrize("source", ["kubernetes/cronjob/cronjob.yaml", "systemd/citespan-evaluate.service"])
 def test_an_hourly_pass_over_what_the_worker_did_changes_nothing(
-    source: str,
-    work: Work,
-    deployment: Deployment,
-    citespan: Path,
-    texts: Mapping[str, str],
+    passes: list[HourlyPass],
+    rows_at_start: list[StoredAnnotation],
     read_rows: Callable[[], list[StoredAnnotation]],
 ) -> None:
-    if source.endswith(".yaml"):
-        job = next(
-            document for document in yaml.safe_load_all(texts[source]) if document["kind"] == "CronJob"
-        )
-        arguments = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"]
-        folder = "/var/lib/citespan"
-    else:
-        start = re.search(r"^ExecStart=/opt/citespan/bin/citespan (.*)$", texts[source], re.MULTILINE)
-        assert start is not None
-        arguments, folder = start[1].split(), "%S/citespan-evaluate"
-    arguments = [
-        argument.replace(folder, str(deployment.folder / Path(source).stem)) for argument in arguments
-    ]
-    before = read_rows()
-    done = subprocess.run(
-        [citespan, *arguments],
-        env=deployment.worker_environment(),
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (deployment.folder / Path(source).stem / "evaluate.sqlite").exists()
-    assert read_rows() == before
+    for one in passes:
+        output, _ = one.process.communicate(timeout=180)
+        assert one.process.returncode == 0, f"{one.source}: {output}"
+        assert one.state.exists(), one.source
+    assert read_rows() == rows_at_start
 
 
 def test_a_span_that_phoenix_loses_to_a_nul_holds_nothing_up(
