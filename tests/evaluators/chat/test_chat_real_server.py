@@ -1,13 +1,20 @@
-"""The chat judge against a real OpenAI-compatible server: llama-cpp-python's, with a model of one layer made here."""
+"""The chat judge against real OpenAI-compatible servers, with a model of one layer made here.
+
+llama-cpp-python's server runs wherever it is installed. Two more run where a variable names their program, since their
+own dependencies do not go into one environment with ours: `CITESPAN_TEST_LLAMA_SERVER`, llama.cpp's own `llama-server`,
+and `CITESPAN_TEST_LITELLM`, the `litellm` of `pip install 'litellm[proxy]'`.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +25,7 @@ import pytest
 
 from citespan.evaluators.judges.chat import ChatJudge, ChatOptions
 from citespan.evaluators.judges.chat.dialect import ReplyFormat
-from citespan.evaluators.verdicts import Label
+from citespan.evaluators.verdicts import Label, Verdict
 
 if find_spec("llama_cpp") is None:
     pytest.skip("not installed: pip install 'citespan[llama]' (builds from source)", allow_module_level=True)
@@ -94,24 +101,29 @@ def write_model(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("llama")
-    write_model(folder / "tiny.gguf")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
+    write_model(path)
+    return path
+
+
+@contextmanager
+def serving(command: list[str], log: Path, ready: str) -> Iterator[str]:
+    """Run a server on the port that `command` takes as `{port}` and yield its base URL once `ready` answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(folder / "tiny.gguf")]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "12000", "--n_threads", "1"]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    host = f"http://127.0.0.1:{port}"
+    with log.open("w") as output:
+        filled = [part.replace("{port}", str(port)) for part in command]
+        process = subprocess.Popen(filled, stdout=output, stderr=subprocess.STDOUT)
         try:
-            url = f"http://127.0.0.1:{port}/v1"
             deadline = time.monotonic() + 60
-            while not _answers(url):
+            while not _answers(host + ready):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail(f"the server did not start:\n{(folder / 'log').read_text()[-2000:]}")
+                    pytest.fail(f"the server did not start:\n{log.read_text()[-2000:]}")
                 time.sleep(0.1)
-            yield url
+            yield f"{host}/v1"
         finally:
             process.terminate()
             process.wait(timeout=20)
@@ -119,9 +131,49 @@ def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/models", timeout=2).is_success
+        return httpx.get(url, timeout=2).is_success
     except httpx.TransportError:
         return False
+
+
+def program(variable: str) -> str:
+    """Return the program that `variable` names, or skip."""
+    path = os.environ.get(variable, "")
+    if not path:
+        pytest.skip(f"opt-in: {variable} names no program")
+    return path
+
+
+@pytest.fixture(scope="module")
+def base_url(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1"]
+    command += ["--port", "{port}", "--n_ctx", "12000", "--n_threads", "1"]
+    with serving(command, tmp_path_factory.mktemp("llama") / "log", "/v1/models") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def llama_server_url(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    command = [program("CITESPAN_TEST_LLAMA_SERVER"), "-m", str(model), "--host", "127.0.0.1"]
+    command += ["--port", "{port}", "-c", "12000", "-t", "1", "--no-webui", "--api-key", "sk-right"]
+    with serving(command, tmp_path_factory.mktemp("llama-server") / "log", "/health") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def proxy_url(base_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("litellm")
+    parameters = {"model": "openai/tiny", "api_base": base_url, "api_key": "none"}
+    config = {
+        "model_list": [{"model_name": "judge", "litellm_params": parameters}],
+        "litellm_settings": {"num_retries": 0, "telemetry": False},
+        "general_settings": {"master_key": "sk-right"},
+    }
+    (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    command = ["env", "LITELLM_LOCAL_MODEL_COST_MAP=True", program("CITESPAN_TEST_LITELLM")]
+    command += ["--config", str(folder / "config.yaml"), "--host", "127.0.0.1", "--port", "{port}"]
+    with serving(command, folder / "log", "/health/liveliness") as url:
+        yield url
 
 
 @pytest.fixture
@@ -150,10 +202,10 @@ def test_claims_that_a_real_model_leaves_out_are_asked_for_once_more(judge: Chat
 
 
 def test_a_passage_past_a_real_context_is_read_in_windows_that_fit_it(judge: ChatJudge, ask: Any) -> None:
-    # One token a character: 20,000 do not fit 12,000, which the server says. The passage is 6,667 tokens by estimate,
-    # so it is asked again in windows of 2,000 (6,000 characters), the largest of 16,000, 8,000 ... under half of that:
-    # (20,000 - 750) / (6,000 - 750) is 3.7, so 4 windows.
-    verdicts = judge.judge([ask("Claim.", "many words here " * 1_250), ask("Claim.", "A passage.")])
+    # One token a character: 9,600 and the instructions do not fit 12,000, which the server says. The passage is 3,201
+    # tokens by estimate, so it is asked again in windows of 1,000 (3,000 characters), the largest of 16,000, 8,000 ...
+    # under half of that: (9,600 - 375) / (3,000 - 375) is 3.5, so 4 windows.
+    verdicts = judge.judge([ask("Claim.", "many words here " * 600), ask("Claim.", "A passage.")])
     assert [verdict.rule for verdict in verdicts] == ["chat", "chat"]
     assert "4 of 4 windows were read" in verdicts[0].reason
 
@@ -178,3 +230,44 @@ def test_passages_reach_a_real_server_whole(base_url: str) -> None:
     body = {"messages": [{"role": "user", "content": text}], "max_tokens": 1}
     reply = httpx.post(f"{base_url}/chat/completions", json=body, timeout=60).json()
     assert reply["usage"]["prompt_tokens"] >= len(text)
+
+
+FIVE_DAYS = ("Refunds take five days.", "Refunds are issued within five business days.")
+
+
+def judged_at(url: str, ask: Any, *, model: str = "judge", key: str = "sk-right") -> Verdict:
+    options = ChatOptions.model_validate(
+        {"model": model, "base_url": url, "api_key": key, "reply_tokens": 300, "retries": 0}
+    )
+    judge = ChatJudge(options)
+    (verdict,) = judge.judge([ask(*FIVE_DAYS)])
+    judge.close()
+    return verdict
+
+
+def test_llama_cpps_own_server_takes_the_strict_schema_and_knows_a_wrong_key(
+    llama_server_url: str, ask: Any
+) -> None:
+    options = ChatOptions.model_validate(
+        {"model": "tiny", "base_url": llama_server_url, "api_key": "sk-right", "reply_tokens": 300}
+    )
+    judge = ChatJudge(options)
+    (verdict,) = judge.judge([ask(*FIVE_DAYS)])
+    assert (verdict.label, verdict.rule, verdict.score) == (Label.UNSUPPORTED, "chat", 0.01)
+    assert judge._client.dialect.reply_format is ReplyFormat.JSON_SCHEMA
+    judge.close()
+    wrong = judged_at(llama_server_url, ask, key="sk-wrong")
+    assert wrong.rule == "auth"
+    assert "Invalid API Key" in wrong.reason
+
+
+def test_a_litellm_proxy_passes_the_judge_through_and_its_refusals_are_told_apart(
+    proxy_url: str, base_url: str, ask: Any
+) -> None:
+    through = judged_at(proxy_url, ask)
+    direct = judged_at(base_url, ask)
+    assert (through.label, through.score, through.reason) == (direct.label, direct.score, direct.reason)
+    assert through.usage is not None
+    assert not through.usage.is_estimated
+    assert judged_at(proxy_url, ask, model="nope").rule == "not_found"
+    assert judged_at(proxy_url, ask, key="sk-wrong").rule == "auth"
