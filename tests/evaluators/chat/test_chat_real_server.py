@@ -147,7 +147,7 @@ def program(variable: str) -> str:
 @pytest.fixture(scope="module")
 def base_url(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1"]
-    command += ["--port", "{port}", "--n_ctx", "12000", "--n_threads", "1"]
+    command += ["--port", "{port}", "--n_ctx", "5000", "--n_threads", "1"]
     with serving(command, tmp_path_factory.mktemp("llama") / "log", "/v1/models") as url:
         yield url
 
@@ -202,12 +202,12 @@ def test_claims_that_a_real_model_leaves_out_are_asked_for_once_more(judge: Chat
 
 
 def test_a_passage_past_a_real_context_is_read_in_windows_that_fit_it(judge: ChatJudge, ask: Any) -> None:
-    # One token a character: 9,600 and the instructions do not fit 12,000, which the server says. The passage is 3,201
-    # tokens by estimate, so it is asked again in windows of 1,000 (3,000 characters), the largest of 16,000, 8,000 ...
-    # under half of that: (9,600 - 375) / (3,000 - 375) is 3.5, so 4 windows.
-    verdicts = judge.judge([ask("Claim.", "many words here " * 600), ask("Claim.", "A passage.")])
+    # One token a character: 3,200 and the instructions' 2,400 do not fit 5,000, which the server says. The passage is
+    # 1,068 tokens by estimate, so it is asked again in windows of 500 (1,500 characters), the largest of 16,000,
+    # 8,000 ... under half of that: (3,200 - 187) / (1,500 - 187) is 2.3, so 3 windows.
+    verdicts = judge.judge([ask("Claim.", "many words here " * 200), ask("Claim.", "A passage.")])
     assert [verdict.rule for verdict in verdicts] == ["chat", "chat"]
-    assert "4 of 4 windows were read" in verdicts[0].reason
+    assert "3 of 3 windows were read" in verdicts[0].reason
 
 
 def test_a_real_model_without_a_schema_is_unjudged_and_not_guessed(base_url: str, ask: Any) -> None:
