@@ -28,7 +28,7 @@ def units(deploy: Path, tmp_path: Path) -> Path:
     command = Path(sys.executable).with_name("citespan")
     for name in UNITS:
         text = (deploy / "systemd" / name).read_text()
-        (tmp_path / name).write_text(text.replace("/opt/citespan/bin/citespan", str(command)))
+        (tmp_path / name).write_text(text.replace("/usr/local/lib/citespan/bin/citespan", str(command)))
     return tmp_path
 
 

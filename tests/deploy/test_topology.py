@@ -240,7 +240,7 @@ def build(deployment: Deployment) -> Path:
                 else:
                     shutil.copy(deployment.root / name, source / place)
         elif keyword == "RUN":
-            command = rest.replace("/opt/citespan", str(target)).replace(
+            command = rest.replace("/usr/local/lib/citespan", str(target)).replace(
                 "python -m", f"{sys.executable} -m", 1
             )
             environment = {**os.environ, "EXTRAS": "evaluators", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -416,7 +416,7 @@ def passes(
     """The CronJob's pass and the timer's, begun; each waits a minute, so other tests run meanwhile."""
     cronjob, service = "kubernetes/cronjob/cronjob.yaml", "systemd/citespan-evaluate.service"
     job = next(d for d in yaml.safe_load_all(texts[cronjob]) if d["kind"] == "CronJob")
-    unit = re.search(r"^ExecStart=/opt/citespan/bin/citespan (.*)$", texts[service], re.MULTILINE)
+    unit = re.search(r"^ExecStart=/usr/local/lib/citespan/bin/citespan (.*)$", texts[service], re.MULTILINE)
     assert unit is not None
     container = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
     begun: list[HourlyPass] = []
