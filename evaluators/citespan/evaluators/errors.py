@@ -17,6 +17,9 @@ A run that cannot be judged is never an error: it is a `RunState` or an `unjudge
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 __all__ = [
     "CitespanError",
     "InputError",
@@ -60,6 +63,10 @@ class ServerError(CitespanError):
         super().__init__(message)
         self.url = url
         self.status = status
+
+    def __reduce__(self) -> tuple[Callable[..., ServerError], tuple[object, ...]]:
+        """Let the error travel to another process: its arguments by name are not in `args`."""
+        return partial(type(self), url=self.url, status=self.status), self.args
 
 
 class Unreachable(ServerError):

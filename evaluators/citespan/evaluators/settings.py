@@ -17,7 +17,7 @@ from citespan.evaluators.errors import UsageError
 from citespan.evaluators.options import CitationScope, EvaluateOptions, LabelPolicy, Splitting
 from citespan.evaluators.reading.rules import ReadingRules, load_rules
 
-__all__ = ["CHAT_VARIABLES", "VARIABLES", "ChatSettings", "ClaimsMode", "Settings"]
+__all__ = ["CHAT_VARIABLES", "VARIABLES", "ChatSettings", "ClaimsMode", "Settings", "set_missing_variables"]
 
 ClaimsMode = Literal["spans", "annotations", "findings"]
 """How claims are shown in Phoenix: a span each, rows on the answer's span, or spans only where something is wrong."""
@@ -39,6 +39,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "claims": ("CITESPAN_CLAIMS",),
     "reading_rules": ("CITESPAN_READING_RULES",),
     "home": ("CITESPAN_HOME",),
+    "ray_address": ("RAY_ADDRESS",),
     "trace_project": ("CITESPAN_TRACE_PROJECT",),
     "events": ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",),
     "events_headers": ("OTEL_EXPORTER_OTLP_LOGS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"),
@@ -92,6 +93,9 @@ class Settings(BaseModel):
 
     home: str = ".citespan"
     """Folder of what citespan keeps on this machine, such as the database of a local Phoenix."""
+
+    ray_address: str | None = None
+    """A Ray cluster that runs; without one, one is started where Ray is asked for."""
 
     trace_project: str | None = None
     """Phoenix project for the worker's own spans; `None` records none."""
@@ -208,6 +212,12 @@ class ChatSettings(BaseModel):
             for name, variables in CHAT_VARIABLES.items()
         }
         return cls.model_validate(found)
+
+
+def set_missing_variables(variables: Mapping[str, str]) -> None:
+    """Set the environment variables of this process that are not set: for Ray, and for judges in its processes."""
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
 
 
 def _say(origin: str, field: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,16 @@ import typer
 
 from citespan.evaluators.command import choosing
 from citespan.evaluators.command import parameters as given
+
+
+class Engine(StrEnum):
+    """Who evaluates."""
+
+    LOCAL = "local"
+    """This process."""
+
+    RAY = "ray"
+    """The actors of a Ray cluster."""
 
 
 def evaluate(
@@ -82,6 +93,37 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Who evaluates: local (this process) or ray (a Ray cluster; pip install 'citespan\\[ray]').",
+            rich_help_panel=choosing.RUNNING,
+        ),
+    ] = Engine.LOCAL,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            "--ray-address",
+            metavar="ADDRESS",
+            help="Ray cluster that runs, such as auto or host:6379. "
+            "\\[RAY_ADDRESS; default: one is started on this machine]",
+            rich_help_panel=choosing.RUNNING,
+            show_default=False,
+        ),
+    ] = None,
+    actors: Annotated[
+        int | None,
+        typer.Option(
+            "--actors",
+            min=1,
+            metavar="NUMBER",
+            help="Processes on the Ray cluster, each with a judge of its own. \\[default: one for each CPU]",
+            rich_help_panel=choosing.RUNNING,
+            show_default=False,
+        ),
+    ] = None,
     reading_rules: given.RulesOption = None,
     judge: given.JudgeOption = None,
     citation_scope: given.ScopeOption = None,
@@ -134,6 +176,7 @@ def evaluate(
         citation_scope=citation_scope,
         splitting=splitting,
         label_policy=label_policy,
+        ray_address=ray_address,
     )
     gates = given.gates(
         support=min_support,
@@ -170,12 +213,14 @@ def evaluate(
     if spans is not None:
         raise typer.Exit(evaluate_file(spans, settings, plan, wanted))
     kept = None if state is None else SqliteState(state)
-    raise typer.Exit(evaluate_project(settings, plan, wanted, state=kept))
+    on_ray = engine is Engine.RAY
+    raise typer.Exit(evaluate_project(settings, plan, wanted, state=kept, on_ray=on_ray, actors=actors))
 
 
 _ABOUT_PHOENIX = (
     *("endpoint", "project", "series", "claims", "dry_run", "since", "trace", "always", "trace_filter"),
     *("lookback", "reevaluate", "settle", "settle_max", "claim_rate", "state"),
+    *("engine", "ray_address", "actors"),
 )
 """Parameters about a project that grows and is written to."""
 
@@ -209,5 +254,7 @@ def _check(context: typer.Context) -> None:
         )
     if has["trace"] and (odd := typed(_CHOOSING)):
         raise UsageError(f"--trace names the traces: leave out {odd}, which chooses among all")
+    if has["engine"] is not Engine.RAY and (odd := typed(("ray_address", "actors"))):
+        raise UsageError(f"{odd} is about Ray: add --engine ray")
     if has["dry_run"] and has["state"] is not None:
         raise UsageError("--dry-run writes nothing, so --state must not remember its traces as done")

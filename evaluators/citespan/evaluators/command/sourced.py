@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 from citespan.evaluators.command.judging import judging
 from citespan.evaluators.command.results import Results, Wanted
 from citespan.evaluators.command.terminal import Terminal, count
 from citespan.evaluators.command.working import announce
+from citespan.evaluators.engines.engine import Engine
+from citespan.evaluators.judges.judge import Judge
 from citespan.evaluators.periodic.budget import PassBudget
 from citespan.evaluators.periodic.logs import Log
 from citespan.evaluators.periodic.loop import Worker
@@ -23,6 +26,7 @@ from citespan.evaluators.periodic.state import MemoryState, State
 from citespan.evaluators.periodic.stopping import Stop
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.connection import Connection
+from citespan.evaluators.phoenix.records import Project
 from citespan.evaluators.settings import Settings
 from citespan.evaluators.sources.source import Trace
 from citespan.evaluators.sources.spanfile import SpanFile
@@ -52,7 +56,15 @@ _LIMITS = {
 """What ended a pass, as people name it."""
 
 
-def evaluate_project(settings: Settings, plan: Plan, wanted: Wanted, *, state: State | None = None) -> int:
+def evaluate_project(
+    settings: Settings,
+    plan: Plan,
+    wanted: Wanted,
+    *,
+    state: State | None = None,
+    on_ray: bool = False,
+    actors: int | None = None,
+) -> int:
     """Evaluate the traces of a project once, as a worker does, show the runs, and return the exit code.
 
     Args:
@@ -60,6 +72,8 @@ def evaluate_project(settings: Settings, plan: Plan, wanted: Wanted, *, state: S
         plan: Which traces, and how.
         wanted: What to do with the results.
         state: What earlier passes remember; without one the whole project is looked through.
+        on_ray: Whether a Ray cluster evaluates; by default this process does.
+        actors: How many processes of the cluster; by default one for each CPU.
 
     Raises:
         UsageError: Judge, reading rules or filter are wrong, or the label table cannot be written.
@@ -67,13 +81,14 @@ def evaluate_project(settings: Settings, plan: Plan, wanted: Wanted, *, state: S
     """
     stop = Stop()
     client = PhoenixClient(Connection.from_settings(settings), sleep=stop.sleep)
-    with client, judging(settings.judge) as judge, _stopped_by_sigterm(stop):
+    with client, _at_work(settings, plan, on_ray, actors, stop) as (judge, engine), _stopped_by_sigterm(stop):
         results = Results(wanted, judge=judge, options=plan.options)
         log = _log_of(results.terminal)
         with results, _shown(results) as show:
             if plan.is_reevaluating:
                 announce(client, plan, judge, log)
-            worker = Worker(client, plan, judge, state or MemoryState(), stop=stop, log=log, on_run=show)
+            kept = state or MemoryState()
+            worker = Worker(client, plan, judge, kept, stop=stop, log=log, engine=engine, on_run=show)
             _conclude(results, worker.run_once(), wrote=not plan.is_dry_run)
     return results.exit_code
 
@@ -128,6 +143,28 @@ class _FileTraces:
                 return
             self.budget.add(traces=1, usd=0.0)
             yield trace
+
+
+@contextmanager
+def _at_work(
+    settings: Settings, plan: Plan, on_ray: bool, actors: int | None, stop: Stop
+) -> Generator[tuple[Judge, Callable[[Project], Engine] | None]]:
+    """Provide the judge, and what makes an engine if it is not this process that evaluates."""
+    if not on_ray:
+        with judging(settings.judge) as judge:
+            yield judge, None
+        return
+    from citespan.evaluators.engines.ray_cluster import RayCluster
+
+    with RayCluster(
+        Connection.from_settings(settings),
+        plan,
+        partial(judging, settings.judge),
+        actors=actors,
+        address=settings.ray_address,
+        is_stop_wanted=lambda: stop.is_wanted,
+    ) as cluster:
+        yield cluster.judge, cluster.engine
 
 
 @contextmanager
