@@ -6,8 +6,9 @@
 
 Phoenix (SQLite) is started here, one for each size. One trace has five passages of 500 characters and three or four
 claims. The traces are stored before the clock starts; settling is switched off, since it is waiting and not work.
-The worker is a process of its own, so that its peak memory is its own. `phoenix` is the share of the pass spent waiting
-for Phoenix's answers, `pacing` that spent keeping to the claim rate, `citespan` the rest.
+The worker is a process of its own, so that its peak memory is its own. Of the time of the pass, `citespan` is the share
+that its processor time takes, `phoenix` that of requests that Phoenix answers, `pacing` that of keeping to the claim
+rate, and `waiting` the rest: mostly until Phoenix shows claim spans that it has taken.
 
 `restarted`, `state_lost...` are first passes of workers that begin on the evaluated project: with the saved state, and
 without one, where traces are all older than the lookback (their marks are looked at) or all younger (they are read too).
@@ -92,13 +93,13 @@ def evaluate(url: str, claims: ClaimsMode, claim_rate: float, state: str) -> dic
     meter, waiting = Meter(), Waiting()
     with PhoenixClient(Connection(url), http=meter) as client:
         worker = _worker(client, claims, claim_rate, state, waiting.clock)
-        start = time.perf_counter()
+        start, started_cpu = time.perf_counter(), time.process_time()
         report = worker.one_pass()
         taken, evaluated = report.taken, report.runs_evaluated
         while report.has_more or report.pending:
             report = worker.one_pass()
             taken, evaluated = taken + report.taken, evaluated + report.runs_evaluated
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, time.process_time() - started_cpu
         return {
             "taken": taken,
             "evaluated": evaluated,
@@ -106,9 +107,10 @@ def evaluate(url: str, claims: ClaimsMode, claim_rate: float, state: str) -> dic
             "seconds": round(seconds, 2),
             "traces_per_second": round(evaluated / seconds, 1),
             "share": {
+                "citespan": round(cpu / seconds, 3),
                 "phoenix": round(meter.seconds / seconds, 3),
                 "pacing": round(waiting.seconds / seconds, 3),
-                "citespan": round(1 - (meter.seconds + waiting.seconds) / seconds, 3),
+                "waiting": round(1 - (cpu + meter.seconds + waiting.seconds) / seconds, 3),
             },
             "requests_per_100_traces": round(100 * meter.requests / max(1, taken), 1),
             "peak_memory_mb": _peak_memory_mb(),

@@ -276,8 +276,6 @@ class Annotator:
             mark = _marks(batch.trace_rows).get(trace.trace_id, {}).get(self._identifier)
             for run in () if mark is None else mark.runs:
                 others += [run.answer_span_id, run.root_span_id]
-            if mark is not None and mark.runs == TraceMark.of(trace.evaluations, self._claims_mode).runs:
-                batch.written.runs_doubled += len(mark.runs)
         batch.span_rows = self._span_rows.read(claims)
         batch.app_span_rows = self._span_rows.read(others, [VERDICT, CITATIONS])
 
@@ -382,12 +380,18 @@ class Annotator:
             batch.written.deleted += len(gone)
 
     def _write_states(self, batch: _Batch) -> None:
+        """Write what says that the traces are done; where another worker has just said the same, count it."""
+        stored = self._trace_rows.read([trace.trace_id for trace in batch.open], [STATE])
+        for trace in batch.open:
+            mark = _marks(stored).get(trace.trace_id, {}).get(self._identifier)
+            if mark is not None and mark.runs == TraceMark.of(trace.evaluations, self._claims_mode).runs:
+                batch.written.runs_doubled += len(mark.runs)
         rows: dict[str, list[Annotation]] = {}
         for trace in batch.open:
             notes: Mapping[str, object] = {} if self._notes is None else self._notes(trace.trace_id)
             row = state_row(trace.trace_id, trace.evaluations, self._identifier, self._claims_mode, notes)
             rows[trace.trace_id] = [row]
-        self._write_rows(batch, self._trace_rows, rows, batch.trace_rows)
+        self._write_rows(batch, self._trace_rows, rows, stored)
 
     def _write_rows(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 
 from citespan.evaluators.annotate import Annotator
@@ -39,7 +38,6 @@ class Taker:
         *,
         wall: Callable[[], float],
         is_stop_wanted: Callable[[], bool],
-        below: Callable[[int], int] = random.randrange,
     ) -> None:
         """Prepare to take.
 
@@ -52,7 +50,6 @@ class Taker:
             budget: What it may do.
             wall: Seconds since 1970.
             is_stop_wanted: Whether to take no more.
-            below: Gives a random number from 0 to below its argument.
         """
         self._client = client
         self._share = share
@@ -62,7 +59,6 @@ class Taker:
         self._budget = budget
         self._wall = wall
         self._is_stop_wanted = is_stop_wanted
-        self._below = below
         self._has_met_another = False
         self._marks = Annotator(client, share.project, series=plan.series, claims_mode=plan.claims_mode)
         self._suspects: dict[str, ServerError] = {}
@@ -95,7 +91,7 @@ class Taker:
         """Yield batches while the budget lasts and no stop is wanted; the first one in any case.
 
         Two workers without shards begin at the same place. Whoever finds that the other has just finished what
-        it worked on goes on elsewhere, and comes back here later, when that is done.
+        it worked on leaves the first half of the rest to it: at equal speed they meet again when all is done.
         """
         is_first = True
         while waiting:
@@ -105,8 +101,8 @@ class Taker:
                 return
             is_first = False
             if self._has_met_another:
-                place = self._below(len(waiting))
-                waiting, self._has_met_another = [*waiting[place:], *waiting[:place]], False
+                half = len(waiting) // 2
+                waiting, self._has_met_another = [*waiting[half:], *waiting[:half]], False
             left = self._budget.traces_left
             size = TRACES_PER_BATCH if left is None else min(left, TRACES_PER_BATCH)
             wanted, waiting = self._young(self._passing(waiting[:size])), waiting[size:]
