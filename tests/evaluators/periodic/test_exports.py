@@ -30,6 +30,7 @@ from citespan.evaluators.periodic.plan import PassReport, Plan
 from citespan.evaluators.periodic.tracing import make_tracer, traced_pass
 from citespan.evaluators.phoenix.connection import Connection
 from citespan.evaluators.runs import Run, RunOrigin, RunState
+from citespan.evaluators.settings import Settings
 from citespan.evaluators.verdicts import Label, Verdict
 from citespan.evaluators.worker import EvaluatedRun, PassSummary
 from citespan.tracer import Passage
@@ -427,3 +428,28 @@ def test_no_span_of_the_process_is_the_parent_of_a_pass() -> None:
     passes = [span for span in ended if span.name == "pass"]
     assert [span.parent for span in passes] == [None]
     assert json.loads(passes[0].to_json())["attributes"]["citespan.pass.end"] == "done"
+
+
+# Settings
+
+
+def test_the_usual_variables_name_the_receiver_of_events() -> None:
+    settings = Settings.load(
+        environ={
+            "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "https://otlp.test/v1/logs",
+            "OTEL_EXPORTER_OTLP_HEADERS": "X-Key=a%20b",
+        }
+    )
+    assert settings.events == "https://otlp.test/v1/logs"
+    assert settings.events_request_headers == {"x-key": "a b"}
+    assert "a b" not in repr(settings)
+
+
+def test_headers_of_other_signals_disturb_nobody_who_sends_no_events() -> None:
+    settings = Settings.load(environ={"OTEL_EXPORTER_OTLP_HEADERS": "no headers at all"})
+    assert (settings.events, settings.events_request_headers) == (None, {})
+
+
+def test_a_receiver_that_is_no_url_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="--events is 'http://'"):
+        Settings.load(environ={}, events="http://")
