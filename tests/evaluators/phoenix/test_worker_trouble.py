@@ -190,6 +190,8 @@ def test_a_loop_goes_on_after_trouble_and_waits_longer_each_time(bench: Bench) -
     assert waits[3] == 7.0
     text = worker.metrics.text().decode()
     assert 'citespan_phoenix_errors_total{error="Unavailable"} 3.0' in text
+    assert 'citespan_passes_total{end="error"} 3.0' in text
+    assert 'citespan_passes_total{end="done"} 1.0' in text
     assert worker.health.not_ready is None
 
 

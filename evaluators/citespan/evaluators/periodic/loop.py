@@ -145,12 +145,12 @@ class Worker:
         """
         report = PassReport()
         budget = budget or PassBudget(self._plan.limits, self._clock.monotonic)
-        share = self._open()
         judge = self._judge.card
         with (
             self.metrics.timed_pass(report),
             traced_pass(self._tracer, report, judge, self._clock) as trace,
         ):
+            share = self._open()
             try:
                 share.read(report, self._go_on)
                 self.health.not_ready = None
