@@ -56,7 +56,9 @@ class Catalogue:
         """Return what is wrong with a query: a metric, label or value that a worker does not serve."""
         selectors = list(_selectors(promql_parser.parse(query)))
         found = [c for selector in selectors for c in self._selector_complaints(selector)]
-        known = SCRAPED.union({"project", "measure"}, *(self.series.get(s.name, {}) for s in selectors))
+        made = re.findall(r'label_replace\(.*?, "(\w+)", "\$', query)
+        recorded = {"project", "measure"}
+        known = SCRAPED.union(made, recorded, *(self.series.get(s.name, {}) for s in selectors))
         lists = re.findall(r"\b(?:by|on|group_left)\s*\(([^()]*)\)", query)
         named = {label.strip() for some in lists for label in some.split(",")}
         return [*found, *(f"label {label} is in none of {query}" for label in sorted(named - known))]

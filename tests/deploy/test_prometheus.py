@@ -59,6 +59,7 @@ def test_every_alert_does_what_its_tests_say(deploy: Path) -> None:
             r"sum by \(job, instance\) \(increase\(citespan_traces_taken_total\[30m\]\)\)",
             "0",
         ),
+        ("CitespanShardAbsent", r"\n +and on \(project, shards\).*", ""),
         ("CitespanLagHigh", r"and citespan_traces_pending >= 10", ""),
         ("CitespanTracesSetAside", r"(?<=set_aside\[1h\]\) )>= 5", "> 0"),
         ("CitespanPhoenixErrors", r"(?<=\[15m\]\) )>= 3", "> 0"),

@@ -376,7 +376,7 @@ def work(
     """The worker, after it has evaluated what was recorded and Prometheus has noticed."""
     assert deployment.image["entrypoint"] == ["citespan"]
     command = [building.result(), *deployment.command("worker")]
-    environment = deployment.worker_environment()
+    environment = {**deployment.worker_environment(), "HOME": "/nonexistent"}
     deployment.state.mkdir()
     traces = DEMO_ROUNDS * len(tomllib.loads(SCRIPT.read_text())["run"]) + len(recorded)
     with ExitStack() as stack:
@@ -497,7 +497,7 @@ def test_every_rule_is_evaluated_and_the_figures_are_recorded(work: Work, promet
         return found if found and all(rule["health"] == "ok" for rule in found) else None
 
     rules = wait_for(healthy, "rule that every evaluation of is ok", timeout_seconds=60)
-    assert len([rule for rule in rules if rule["type"] == "alerting"]) == 10
+    assert len([rule for rule in rules if rule["type"] == "alerting"]) == 11
     assert [rule["name"] for rule in rules if rule.get("state") == "firing"] == []
     project = 'project="default"'
     recorded = f'project_measure:citespan_measure:ratio6h{{measure="support", {project}}}'
@@ -518,6 +518,16 @@ def test_every_panel_of_the_dashboard_has_data(work: Work, prometheus: Prometheu
         if panel["type"] != "row" and not found:
             empty.add(panel["title"])
     assert empty <= HIDDEN_IN_TEST
+
+
+def test_the_worker_keeps_far_below_its_memory_limit(
+    work: Work, prometheus: Prometheus, compose: Mapping[str, Any]
+) -> None:
+    limit = compose["services"]["worker"]["deploy"]["resources"]["limits"]["memory"]
+    assert limit == "256m"
+    peak = prometheus.value("max_over_time(process_resident_memory_bytes[1h])")
+    assert peak is not None
+    assert peak < 128 * 2**20
 
 
 def test_the_images_health_check_passes(work: Work, deployment: Deployment) -> None:
