@@ -18,6 +18,7 @@ from citespan.evaluators.errors import NotFound, UsageError
 from citespan.evaluators.judges.chat.clock import Clock
 from citespan.evaluators.judges.judge import JudgeCard, JudgeRequest
 from citespan.evaluators.judges.registry import load_judge
+from citespan.evaluators.options import Splitting
 from citespan.evaluators.periodic.budget import Limits
 from citespan.evaluators.periodic.loop import Worker
 from citespan.evaluators.periodic.plan import PassReport, Plan
@@ -380,6 +381,8 @@ def test_what_reevaluating_costs_is_told_before_it_begins(desk: Desk) -> None:
 
     same = told(load_judge("lexical"))
     assert (same.traces, same.claims, same.cost_usd) == (0, 0, 0.0)
+    coarser = replace(plan, options=replace(plan.options, splitting=Splitting.SENTENCE))
+    assert forecast(desk.bench.client, coarser, load_judge("lexical")).traces == 3
     local = told(BreakingJudge())
     assert (local.traces, local.claims, local.cost_usd) == (3, 3, 0.0)
     assert local.to_dict()["cost"] == "nothing: the judge runs on this machine"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from citespan.evaluators.annotate.rows import STATE
@@ -31,7 +31,7 @@ class Forecast:
     """What is about to be evaluated again."""
 
     traces: int
-    """Traces that another judge evaluated."""
+    """Traces that another judge, or the same with other options, evaluated."""
 
     claims: int
     """Their claims, as they were split then."""
@@ -94,9 +94,15 @@ def forecast(client: PhoenixClient, plan: Plan, judge: Judge) -> Forecast:
     project = client.project(plan.project)
     card = judge.card
     claims: dict[str, int] = {}
+    same: dict[str, int] = {}
+    some_same: dict[str, TraceMark] = {}
     for trace_id, mark in _marks(client, project, plan):
-        if any(run.judge_fingerprint != card.fingerprint for run in mark.runs):
-            claims[trace_id] = sum(run.claims for run in mark.runs)
+        is_same = all(run.judge_fingerprint == card.fingerprint for run in mark.runs)
+        (same if is_same else claims)[trace_id] = sum(run.claims for run in mark.runs)
+        if is_same and len(some_same) < SAMPLE:
+            some_same[trace_id] = mark
+    if _are_outdated(client, project, plan, card, some_same):
+        claims |= same
     sample = _spread([trace_id for trace_id, count in claims.items() if count])
     asking = _Asking(judge)
     sampled_claims = 0
@@ -105,6 +111,19 @@ def forecast(client: PhoenixClient, plan: Plan, judge: Judge) -> Forecast:
             sampled_claims += len(evaluate(run, asking, plan.options).claims)
     sampled = estimate_of(judge, asking.requests) if sampled_claims else None
     return Forecast(len(claims), sum(claims.values()), sampled_claims, sampled, card.sends_text_to)
+
+
+def _are_outdated(
+    client: PhoenixClient, project: Project, plan: Plan, judge: JudgeCard, marks: Mapping[str, TraceMark]
+) -> bool:
+    """Return whether most of these traces would be evaluated again: the same judge evaluated them, with other options."""
+    traces = list(_existing(client, project, list(marks)))
+    outdated = [
+        trace
+        for trace in traces
+        if not marks[trace.trace_id].covers(read_runs(trace, plan.rules), judge, plan.options)
+    ]
+    return len(outdated) * 2 > len(traces)
 
 
 class _Asking:
