@@ -86,6 +86,31 @@ def test_a_sentence_on_the_edge_of_a_window_is_whole_in_the_next(word_model: Any
     assert verdict.score == pytest.approx(1 / (1 + math.exp(-8) + math.exp(-11)), abs=1e-4)
 
 
+def test_evidence_is_of_the_window_that_decides_and_not_of_a_like_sentence_elsewhere(word_model: Any) -> None:
+    judge = load(word_model(max_tokens=64, overlap_tokens=16))
+    text = "Refunds are issued. " + "filler " * 120 + REFUNDS + " filler" * 120 + " Five business days."
+    (verdict,) = judge.judge([ask(REFUNDS, text)])
+    assert verdict.label is Label.SUPPORTED
+    assert verdict.evidence is not None
+    assert verdict.evidence.endswith(REFUNDS)
+    # 247 tokens in windows of 52 (64 less the claim's 9 and 3 special ones) that share 16.
+    assert "windows entails the claim" in verdict.reason
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("before", [0, 5, 40, 90])
+def test_evidence_in_a_long_union_names_the_passage_that_holds_it(
+    word_model: Any, place: int, before: int
+) -> None:
+    # Windows run over the passages' ends, so that an offset wrong by one gap would name a neighbour.
+    judge = load(word_model(max_tokens=64, overlap_tokens=16))
+    texts = [f"Filler {n}. " + "filler " * 60 + f"The end of {n}." for n in range(3)]
+    texts[place] = "filler " * before + "end. " + REFUNDS + " " + texts[place]
+    (verdict,) = judge.judge([ask(REFUNDS, *texts)])
+    assert (verdict.label, verdict.evidence_passage_id) == (Label.SUPPORTED, f"p{place + 1}")
+    assert verdict.evidence == REFUNDS
+
+
 def test_windows_cover_every_token_and_share_their_overlap() -> None:
     offsets = [(n, n + 1) for n in range(25)]
     # Windows of 10 that share 4 begin every 6 tokens: 0, 6, 12 and 18, whose end is the last token.
@@ -264,6 +289,36 @@ def test_a_real_encoders_score_does_not_depend_on_the_batch(encoder_model: Path)
         (alone,) = judge.judge([request])
         assert alone.score == together[n].score == shuffled[n].score
         assert alone == together[n]
+
+
+def test_a_real_encoder_quantised_dynamically_depends_on_its_batch_and_is_run_by_itself(
+    encoder_model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    quantisation = pytest.importorskip("onnxruntime.quantization")
+    for name in ("tokenizer.json", "citespan_card.json"):
+        (tmp_path / name).write_bytes((encoder_model / name).read_bytes())
+    quantisation.quantize_dynamic(encoder_model / "model.onnx", tmp_path / "model.onnx")
+    card, tokenizer = ModelCard.read(tmp_path / "citespan_card.json"), tmp_path / "tokenizer.json"
+    pairs = [(text * times, claim) for text in PASSAGES for times in (1, 3) for claim in PASSAGES]
+
+    def moved_by_the_batch(folder: Path) -> float:
+        classifier = Classifier(card, model=folder / "model.onnx", tokenizer=tokenizer, batch_size=8)
+        windows = [window for pair in pairs for window in classifier.encode(*pair) or []]
+        together = classifier.classify(windows)
+        alone = [classifier.classify([window])[0] for window in windows]
+        return max(
+            abs(one.supported - other.supported)
+            for one, other in zip(together, alone, strict=True)
+            if one is not None and other is not None
+        )
+
+    # In fp32 a batch moves a probability by some 1e-7, far below the four decimals that are kept; in int8 by hundredths.
+    assert moved_by_the_batch(encoder_model) < 1e-5
+    assert moved_by_the_batch(tmp_path) > 1e-3
+    judge = load(tmp_path, batch_size=8)
+    assert "quantised dynamically" in judge.card.limits
+    requests = [ask(claim, text) for text, claim in pairs]
+    assert judge.judge(requests) == [judge.judge([request])[0] for request in requests]
 
 
 def test_a_real_encoder_finds_the_sentence_in_a_long_passage(encoder_model: Path) -> None:

@@ -109,7 +109,7 @@ class Classifier:
     """
 
     def __init__(
-        self, card: ModelCard, *, model: Path, tokenizer: Path, batch_size: int = 16, threads: int = 0
+        self, card: ModelCard, *, model: Path, tokenizer: Path, batch_size: int = 4, threads: int = 0
     ) -> None:
         self._card = card
         self._batch_size = batch_size
