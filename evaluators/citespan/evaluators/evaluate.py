@@ -19,6 +19,7 @@ from citespan.evaluators.judges.registry import load_judge
 from citespan.evaluators.markers import find_markers
 from citespan.evaluators.measures import measure
 from citespan.evaluators.options import DEFAULT_OPTIONS, EvaluateOptions
+from citespan.evaluators.overlap import overlapped
 from citespan.evaluators.resolve import resolve
 from citespan.evaluators.runs import Run
 
@@ -66,11 +67,12 @@ def evaluate(
 def evaluate_all(
     runs: Iterable[Run], judge: Judge | str = "lexical", options: EvaluateOptions = DEFAULT_OPTIONS
 ) -> Iterator[Evaluation]:
-    """Yield the evaluation of each run in order, one at a time: memory does not grow with their number.
+    """Yield the evaluation of each run in order; memory does not grow with their number.
+
+    As many are under way at once as the judge takes callers: one, unless it says otherwise.
 
     Raises:
         UsageError: `judge` names no judge.
     """
     judge = load_judge(judge) if isinstance(judge, str) else judge
-    for run in runs:
-        yield evaluate(run, judge, options)
+    yield from overlapped(judge, lambda run: evaluate(run, judge, options), runs)

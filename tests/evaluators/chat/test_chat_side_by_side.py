@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from citespan.evaluators.evaluate import evaluate
+from citespan.evaluators.evaluate import evaluate, evaluate_all
 from citespan.evaluators.judges.cached import CachedJudge
 from citespan.evaluators.judges.cascade import Band, CascadeJudge
 from citespan.evaluators.judges.judge import Judge, JudgeRequest, concurrency_of
@@ -45,8 +45,8 @@ def slow(server: Any) -> Any:
     return server
 
 
-def evaluate_all(judge: Judge) -> list[dict[str, object]]:
-    return [result.to_dict() for result in overlapped(judge, lambda run: evaluate(run, judge), RUNS)]
+def side_by_side(judge: Judge) -> list[dict[str, object]]:
+    return [result.to_dict() for result in evaluate_all(RUNS, judge)]
 
 
 def one_by_one(judge: Judge) -> list[dict[str, object]]:
@@ -59,7 +59,7 @@ def test_runs_overlap_up_to_the_judges_concurrency_and_their_results_are_the_sam
     expected = one_by_one(make_judge())
     assert (slow.most_at_once, len(slow.requests)) == (1, 24)
     started = time.monotonic()
-    found = evaluate_all(make_judge(concurrency=4))
+    found = side_by_side(make_judge(concurrency=4))
     seconds = time.monotonic() - started
     assert found == expected
     assert (slow.most_at_once, len(slow.requests)) == (4, 48)
@@ -79,7 +79,7 @@ def test_an_executor_for_the_calls_of_one_run_is_no_way_round_the_concurrency(
     slow: Any, make_judge: Any
 ) -> None:
     with ThreadPoolExecutor(8) as calls:
-        evaluate_all(make_judge(concurrency=4, claims_per_call=1, executor=calls))
+        side_by_side(make_judge(concurrency=4, claims_per_call=1, executor=calls))
     assert slow.most_at_once == 4
 
 
@@ -177,7 +177,7 @@ def test_a_cascade_side_by_side_lets_one_thread_at_a_time_into_a_judge_that_take
     judge = CascadeJudge([first, make_judge(concurrency=4)], Band())
     assert concurrency_of(judge) == 4
     expected = one_by_one(CascadeJudge([CallersAtOnce(), make_judge()], Band()))
-    assert evaluate_all(judge) == expected
+    assert side_by_side(judge) == expected
     assert first.most == 1
     assert slow.most_at_once == 4
     # Two cited claims and one other passage a run, all of them borderline.
