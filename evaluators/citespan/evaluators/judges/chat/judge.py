@@ -88,7 +88,7 @@ class ChatJudge:
         options = self._options
         return JudgeCard(
             name=f"chat:{options.model}",
-            version="1",
+            version="2",
             parameters={
                 "endpoint": options.endpoint,
                 "model": options.model,
