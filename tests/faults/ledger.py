@@ -1,0 +1,89 @@
+"""What the fault tests did: one row for each fault, written as the table in docs/faults.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from tests.faults.oracle import Examination
+from tests.faults.proxy import total
+
+_HEAD = """\
+# Faults
+
+Every row is a fault that was let loose on `citespan worker` between it and a real Phoenix.
+After each round every trace has to be evaluated exactly once: one `cite_state` that covers the trace as it is read now, one claim span and one `verdict` for each claim, one row for each measure, no claim span of an older reading but those that people wrote on, and every row of a person as it was.
+A trace that the worker sets aside with a reason counts as accounted for.
+`time` is that of a round, with the fault and until all is well again, where one without the fault is 1.
+`make test-faults` writes this file; `make test` runs each fault for three rounds.
+A round is run again by its seed: `make test-faults ARGS="--seed 17 --rounds 1 -k killed"`.
+"""
+
+
+@dataclass
+class Row:
+    """One fault."""
+
+    fault: str
+    seeds: list[int] = field(default_factory=list)
+    injected: Counter[str] = field(default_factory=Counter)
+    traces: int = 0
+    checked: int = 0
+    violations: int = 0
+    seconds: float = 0.0
+    calm_seconds: float = 0.0
+    note: str = ""
+
+
+@dataclass
+class Ledger:
+    """All rows, in the order in which the tests ran."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    def of(self, fault: str) -> Row:
+        return self.rows.setdefault(fault, Row(fault))
+
+    def add(self, fault: str, seed: int, result: Examination, *, traces: int) -> None:
+        row = self.of(fault)
+        row.seeds.append(seed)
+        row.traces += traces
+        row.checked += result.rows + result.claim_spans
+        row.violations += len(result.violations)
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """Return the rows as plain values, for another process."""
+        return [{**asdict(row), "injected": dict(row.injected)} for row in self.rows.values()]
+
+    def add_data(self, data: list[dict[str, Any]]) -> None:
+        for row in data:
+            self.rows[row["fault"]] = Row(**{**row, "injected": Counter(row["injected"])})
+
+    def page(self) -> str:
+        """Return the file that is kept under docs/."""
+        about = (
+            f"Last run: {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, "
+            f"Phoenix {version('arize-phoenix')} on SQLite, {os.cpu_count()} cores."
+        )
+        return f"{_HEAD}\n{about}\n\n{self.table()}"
+
+    def table(self) -> str:
+        lines = [
+            "| fault | rounds | seeds | injected | traces | rows and claim spans checked | violations | time |",
+            "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |",
+        ]
+        for row in self.rows.values():
+            rounds = len(row.seeds)
+            seeds = f"{min(row.seeds)} to {max(row.seeds)}" if rounds > 1 else "".join(map(str, row.seeds))
+            ratio = f"{row.seconds / rounds / row.calm_seconds:.1f}" if row.calm_seconds and rounds else "-"
+            name = f"{row.fault} ({row.note})" if row.note else row.fault
+            lines.append(
+                f"| {name} | {rounds} | {seeds} | {total(row.injected)} | {row.traces} | {row.checked} "
+                f"| {row.violations} | {ratio} |"
+            )
+        return "\n".join(lines) + "\n"
