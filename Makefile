@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in $(PYTHONS); do \
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deploy lint bench screenshot constraints clean
+.PHONY: help demo test test-deploy test-faults lint bench screenshot constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test: $(VENV)/dev.installed ## Run every test, on a real Phoenix too
 
 test-deploy: $(VENV)/dev.installed ## Run compose.yaml's topology as processes (needs Debian's postgresql, prometheus)
 	$(BIN)/pytest --numprocesses 0 -m deploy tests/deploy $(ARGS)
+
+test-faults: $(VENV)/dev.installed ## Let each fault loose on the worker in full numbers, write docs/faults.md (an hour)
+	$(BIN)/pytest --full --numprocesses 2 --dist loadfile $(if $(ARGS),,--report docs/faults.md) tests/faults $(ARGS)
 
 lint: $(VENV)/dev.installed ## Check format, style and types
 	$(BIN)/ruff format --check .
