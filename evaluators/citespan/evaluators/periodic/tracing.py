@@ -103,9 +103,12 @@ class PassTrace:
         self._looked_ns = self._batch_ns = self.now_ns
 
     def took(self, result: BatchResult) -> None:
-        """Record a batch that was worked on since the look or the batch before."""
-        start, end = self._batch_ns, self.now_ns
-        summary = result.summary
+        """Record a batch that was worked on since the look or the batch before, or longer."""
+        end, summary = self.now_ns, result.summary
+        worked = summary.read_seconds + summary.judge_seconds + summary.write_seconds
+        start = min(
+            self._batch_ns, end - int(worked * _NS)
+        )  # on a cluster, batches are worked on side by side
         batch = self._start("take batch", start, self._pass)
         batch.set_attributes(
             {
