@@ -224,6 +224,17 @@ def test_a_window_that_the_filter_stops_does_not_hide_support_in_another(
     assert verdict.rule == "content_filter"
 
 
+def test_an_estimate_counts_every_window(make_judge: Any, ask: Any, server: Any) -> None:
+    judge = make_judge(context_tokens=8_000)
+    one, six = judge.estimate([ask(REFUNDS, pages(200))]), judge.estimate([ask(REFUNDS, LONG)])
+    # Room for a reply is 600 tokens a call. Five windows are full, of 200 sentences; the last has 1,000 - 5 * 175.
+    assert (one.completion_tokens, six.completion_tokens) == (600, 3_600)
+    assert 5.5 * one.prompt_tokens < six.prompt_tokens < 6 * one.prompt_tokens
+    assert server.requests == []
+    judge.judge([ask(REFUNDS, LONG)])
+    assert judge.spend.prompt_tokens <= six.prompt_tokens
+
+
 def test_markup_that_is_escaped_counts_as_what_it_takes(server: Any, make_judge: Any, ask: Any) -> None:
     # `<` is sent as six bytes: 9,000 characters of markup are some 14,000 tokens by estimate, not 3,000.
     (verdict,) = make_judge(context_tokens=8_000).judge([ask("Claim.", "<b>" * 3_000)])

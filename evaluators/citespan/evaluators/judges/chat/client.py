@@ -94,7 +94,7 @@ class ChatClient:
         Raises:
             ChatFault: There is none; retries and lesser dialects have been tried.
         """
-        dialect = self._dialect
+        known = dialect = self._dialect
         while True:
             try:
                 answer = self._retry(messages, dialect, reply_tokens)
@@ -105,7 +105,8 @@ class ChatClient:
                 _log.info("%s does not take the request (%s): trying a lesser one", self._options.host, fault)
                 dialect = lesser
             else:
-                self._dialect = dialect
+                if dialect is not known:  # another thread may know more by now
+                    self._dialect = dialect
                 return answer
 
     def _retry(self, messages: Messages, dialect: Dialect, reply_tokens: int) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -114,14 +114,19 @@ class ChatJudge:
         return self._options.concurrency
 
     def estimate(self, requests: Sequence[JudgeRequest]) -> Usage:
-        """Return what judging these would cost, by an estimate that errs upwards; nothing is sent."""
+        """Return what judging these would cost, by an estimate that errs upwards; nothing is sent.
+
+        Every window of a long passage is counted, as if none supported its claim.
+        """
         sent = received = 0
-        places = [(place, Item(request, request)) for place, request in enumerate(requests)]
-        for group in group_by_run(places):
-            for batch in make_batches(group, self._options):
+        readings = {n: Reading(Item(request, request), self._options) for n, request in enumerate(requests)}
+        while open_items := _open_items(readings):
+            for batch in self._batches(open_items):
                 items = [item for _, item in batch.items]
                 sent += estimate_tokens(PROMPT.text) + estimate_tokens(render_document(items))
                 received += reply_tokens(len(items), self._options)
+                for place, _ in batch.items:
+                    readings[place].take(_NOTHING_SAID)
         return Usage(
             prompt_tokens=sent,
             completion_tokens=received,
@@ -167,7 +172,7 @@ class ChatJudge:
             except Exception as error:
                 _log.warning("the redaction hook failed on a text, which is therefore not sent: %r", error)
                 verdicts[place] = Verdict.unjudged("redaction_failed", type(error).__name__)
-        while items := [(place, item) for place, one in readings.items() if (item := one.next) is not None]:
+        while items := _open_items(readings):
             for found in self._ask(items):
                 for place, outcome in found.items():
                     readings[place].take(outcome)
@@ -175,10 +180,13 @@ class ChatJudge:
         return [verdicts[place] for place in range(len(requests))]
 
     def _ask(self, items: Sequence[tuple[int, Item]]) -> Iterable[dict[int, Outcome]]:
-        batches = [batch for group in group_by_run(items) for batch in make_batches(group, self._options)]
+        batches = self._batches(items)
         if self._executor is None or len(batches) == 1:
             return map(self._judge_batch, batches)
         return self._executor.map(self._judge_batch, batches)
+
+    def _batches(self, items: Sequence[tuple[int, Item]]) -> list[Batch]:
+        return [batch for group in group_by_run(items) for batch in make_batches(group, self._options)]
 
     def _redacted(self, request: JudgeRequest) -> JudgeRequest:
         redact = self._redact
@@ -216,6 +224,15 @@ class ChatJudge:
         for place, outcome in repaired.items():
             outcomes[place] = outcome.charged(outcomes[place].usage)
         return outcomes
+
+
+_NOTHING_SAID = Outcome(Problem("missing_verdict", "nothing was asked"), None)
+"""What is taken for an answer where nothing is sent: it ends no reading."""
+
+
+def _open_items(readings: Mapping[int, Reading]) -> list[tuple[int, Item]]:
+    """Return what is to be asked next, by place, of every reading that is not done."""
+    return [(place, item) for place, reading in readings.items() if (item := reading.next) is not None]
 
 
 def _name(redact: Redactor) -> str:

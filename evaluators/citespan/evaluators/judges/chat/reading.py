@@ -37,7 +37,6 @@ class Reading:
     """
 
     def __init__(self, item: Item, options: ChatOptions) -> None:
-        self._item = item
         self._options = options
         self._left: deque[Item] = deque([item])
         self._read: list[Verdict] = []
