@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -93,3 +94,27 @@ def test_the_scripted_judge_says_what_it_is_told_and_remembers_what_it_was_asked
     assert [verdict.label for verdict in judge.judge([joined, alone])] == ["supported", "unsupported"]
     assert judge.asked == [joined, alone]
     assert judge.batches == [2]
+
+
+class NotForThreads(ScriptedJudge):
+    """A judge that says it takes several threads and keeps the request it works on in itself."""
+
+    concurrency = 4
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+        self.current = requests
+        time.sleep(0.01)
+        return super().judge(self.current)
+
+    def _judge_one(self, request: JudgeRequest) -> Verdict:
+        label = Label.SUPPORTED if "days" in request.claim else Label.UNSUPPORTED
+        return Verdict(label=label, reason=request.claim or "Nothing is claimed.", rule=request.claim[:40])
+
+
+def test_a_judge_that_says_it_takes_several_threads_is_checked_with_several() -> None:
+    with pytest.raises(AssertionError, match="asked by one of several threads: a verdict does not depend on"):
+        check_judge(NotForThreads())
+    # Asked by one thread it keeps the contract.
+    single = NotForThreads()
+    single.concurrency = 1
+    check_judge(single)

@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
-from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest
+from citespan.evaluators.judges.judge import Judge, JudgeCard, JudgeRequest, concurrency_of
 from citespan.evaluators.verdicts import Label, Verdict
 from citespan.tracer.passages import Passage
 
@@ -57,7 +58,8 @@ def check_judge(
     """Return if `judge` keeps the contract of `citespan.evaluators.judges.judge` on `requests`.
 
     Args:
-        judge: The judge to check; it is asked about every request three times.
+        judge: The judge to check; it is asked about every request three times, and once more by several threads if it
+            says that it takes as many.
         requests: What it is asked.
         tolerance: By how much a score may differ between two times it is asked the same.
 
@@ -76,6 +78,24 @@ def check_judge(
         where = f"request {n} ({request.claim[:40]!r})"
         for verdict in (backwards[n], *judge.judge([request])):
             _check_same(together[n], verdict, where, tolerance)
+    if concurrency_of(judge) > 1:
+        for n, verdict in enumerate(_asked_by_threads(judge, requests)):
+            _check_same(together[n], verdict, f"request {n}, asked by one of several threads", tolerance)
+
+
+def _asked_by_threads(judge: Judge, requests: Sequence[JudgeRequest]) -> list[Verdict]:
+    """Return the verdicts on the requests, each asked by itself and several at a time."""
+
+    def ask(request: JudgeRequest) -> Verdict:
+        (verdict,) = judge.judge([request])
+        return verdict
+
+    with ThreadPoolExecutor(min(concurrency_of(judge), _MOST_THREADS)) as threads:
+        return list(threads.map(ask, requests))
+
+
+_MOST_THREADS = 8
+"""How many threads ask at once to check a judge that takes as many."""
 
 
 def _check(holds: bool, message: str) -> None:
