@@ -67,7 +67,14 @@ class ChatJudge:
         self._closed = threading.Event()
         if clock is SYSTEM_CLOCK:
             clock = replace(clock, sleep=self._pause)
-        http = httpx.Client(timeout=options.timeout_seconds, follow_redirects=False, transport=transport)
+        http = httpx.Client(
+            timeout=options.timeout_seconds,
+            follow_redirects=False,
+            limits=httpx.Limits(
+                max_connections=options.concurrency, max_keepalive_connections=options.concurrency
+            ),
+            transport=transport,
+        )
         self._close_http = weakref.finalize(self, http.close)
         self._client = ChatClient(
             options,
