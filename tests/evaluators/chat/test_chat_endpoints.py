@@ -209,6 +209,70 @@ def test_what_an_endpoint_says_is_told_apart_whatever_its_status(
     assert len(server.requests) == 1
 
 
+GEMINI_429 = (
+    "You exceeded your current quota, please check your plan and billing details. For more information on this error, "
+    "head to: https://ai.google.dev/gemini-api/docs/rate-limits. \n* Quota exceeded for metric: generativelanguage."
+    "googleapis.com/generate_content_paid_tier_input_token_count, limit: 4000000\nPlease retry in 47.5s."
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        # Gemini calls a limit of the minute a quota: that it names a wait tells it from an account without credit.
+        ([error(GEMINI_429, code=429, status="RESOURCE_EXHAUSTED")], 47.5),
+        ([error("Quota exceeded.", code=429, details=[{"retryDelay": "38s"}])], 38.0),
+        (error('{\n "error": {"code": 429, "details": [{"retryDelay": "26s"}]}}', code=429), 26.0),
+        (error("Rate limit reached on tokens per min (TPM): Limit 30000. Please try again in 644ms."), 0.644),
+        (error("Rate limit reached on requests per day. Please try again in 1m12s."), 72.0),
+    ],
+)
+def test_a_wait_that_only_the_body_asks_for_is_kept(
+    server: Any, make_judge: Any, ask: Any, reply: Any, time_passes: Any, body: object, seconds: float
+) -> None:
+    server.script = [reply(429, body)]
+    assert judged(make_judge(), ask).label is Label.SUPPORTED
+    assert time_passes.slept == [pytest.approx(seconds)]
+
+
+def test_an_account_without_credit_names_no_wait_and_is_not_asked_again(
+    server: Any, make_judge: Any, ask: Any, reply: Any
+) -> None:
+    server.always = lambda _: reply(429, error("You exceeded your current quota", code="insufficient_quota"))
+    assert judged(make_judge(), ask).rule == "quota"
+    assert len(server.requests) == 1
+
+
+def test_a_call_larger_than_a_minute_allows_is_split_and_not_repeated(
+    server: Any, make_judge: Any, ask: Any, reply: Any, time_passes: Any
+) -> None:
+    whole = server.always
+    message = (
+        "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 30601. The input or output "
+        "tokens must be reduced in order to run successfully."
+    )
+
+    def small_account(body: dict[str, Any]) -> Any:
+        too_large = len(body["messages"][-1]["content"]) > 500
+        return (
+            reply(429, error(message, type="tokens", code="rate_limit_exceeded"))
+            if too_large
+            else whole(body)
+        )
+
+    server.always = small_account
+    verdicts = make_judge().judge([ask(f"Claim {n}.", f"Claim {n}.") for n in range(8)])
+    assert {verdict.label for verdict in verdicts} == {Label.SUPPORTED}
+    assert time_passes.slept == []
+
+
+def test_a_refused_parameter_is_no_wrong_model_whatever_else_the_message_says(
+    server: Any, make_judge: Any, ask: Any, reply: Any
+) -> None:
+    server.script = [reply(400, error("Unsupported model for response_format json_schema: not found"))]
+    assert judged(make_judge(), ask).label is Label.SUPPORTED
+
+
 @pytest.mark.parametrize(
     "message",
     [

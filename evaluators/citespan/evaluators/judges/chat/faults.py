@@ -151,7 +151,9 @@ _CONTEXT = re.compile(
     r"|reduce the length",
     re.IGNORECASE,
 )
-_FILTER = re.compile(r"content[ _-]?(filter|management|policy)|safety|moderation|blocked", re.IGNORECASE)
+_FILTER = re.compile(
+    r"content[ _-]?(filter|management|policy)|usage polic|safety|moderation|blocked", re.IGNORECASE
+)
 _QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|out of credits?", re.IGNORECASE
 )
@@ -176,8 +178,16 @@ _MODEL = re.compile(
 )
 """A wrong model behind a 400, as a LiteLLM proxy answers."""
 
+_TOO_LARGE = re.compile(r"request too large|tokens must be reduced", re.IGNORECASE)
+"""A call that alone exceeds what a minute allows: OpenAI answers it with 429, and waiting does not help."""
+
+_RETRY_IN = re.compile(
+    rb"(?:(?:retry|try again) in |retryDelay\\*\"\s*:\s*\\*\")(?:(\d+)m(?!s))?([\d.]+)(m?s)\b", re.IGNORECASE
+)
+"""The wait that a body asks for: Gemini's `Please retry in 47.4s` and `retryDelay`, OpenAI's `try again in 1m12s`."""
+
 _PARAMETER = re.compile(r"response_format|json_schema|\b(temperature|seed|max_tokens)\b")
-"""What a 500 is about that is really a refusal: llama-cpp-python answers so to a format that it does not know."""
+"""What a refusal is about that a lesser request mends; llama-cpp-python answers so with 500 to a format."""
 
 _BY_STATUS = {
     401: FaultKind.AUTH,
@@ -191,9 +201,11 @@ _BY_STATUS = {
 }
 
 
-def _kind(status: int, message: str) -> FaultKind:
+def _kind(status: int, message: str, wait_seconds: float | None) -> FaultKind:
     kind = _BY_STATUS.get(status, FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED)
-    if kind is FaultKind.RATE_LIMITED and _QUOTA.search(message):
+    if kind is FaultKind.RATE_LIMITED and _TOO_LARGE.search(message):
+        return FaultKind.CONTEXT_LENGTH
+    if kind is FaultKind.RATE_LIMITED and _QUOTA.search(message) and wait_seconds is None:
         return FaultKind.QUOTA
     if status not in (400, 422) and status < 500:
         return kind
@@ -201,8 +213,10 @@ def _kind(status: int, message: str) -> FaultKind:
         return FaultKind.CONTEXT_LENGTH
     if _REPLY_LIMIT.search(message):
         return FaultKind.REPLY_CUT
+    if _PARAMETER.search(message):
+        return FaultKind.REFUSED
     if status >= 500:
-        return FaultKind.REFUSED if _PARAMETER.search(message) else kind
+        return kind
     kinds = {_FILTER: FaultKind.CONTENT_FILTER, _KEY: FaultKind.AUTH, _MODEL: FaultKind.NOT_FOUND}
     return next((found for words, found in kinds.items() if words.search(message)), kind)
 
@@ -211,8 +225,22 @@ def read_fault(status: int, content: bytes, *, url: str = "", wait_seconds: floa
     """Return the fault that an HTTP status other than 200 and its body mean, whoever the provider is."""
     message = _message(content)
     detail = f"HTTP {status}" + (f" from {url}" if url else "") + (f": {message}" if message else "")
-    kind = _kind(status, message)
+    if wait_seconds is None and status in (429, 503):
+        wait_seconds = _asked_wait(content)
+    kind = _kind(status, message, wait_seconds)
     return ChatFault(kind, detail, status=status, wait_seconds=wait_seconds)
+
+
+def _asked_wait(content: bytes) -> float | None:
+    found = _RETRY_IN.search(content[:20_000])
+    if found is None:
+        return None
+    minutes, amount, unit = found.groups()
+    try:
+        seconds = float(amount) / (1000 if unit.lower() == b"ms" else 1)
+    except ValueError:
+        return None
+    return seconds + 60 * int(minutes or 0)
 
 
 def _message(content: bytes, limit: int = 400) -> str:
