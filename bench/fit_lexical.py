@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from rows import RAG_SETS, Row, read_sets
 from sklearn.linear_model import LogisticRegression
 
-from citespan.evaluators.judges.lexical.examine import Rarity, examine
+from citespan.evaluators.judges.lexical.examine import examine
 from citespan.evaluators.judges.lexical.features import FEATURES
+from citespan.evaluators.judges.lexical.rarity import Rarity
 from citespan.evaluators.judges.lexical.windows import read_passage
 from citespan.evaluators.judges.lexical.words import read_words
 from citespan.evaluators.verdicts import Label
@@ -39,6 +40,9 @@ STRENGTH = 0.002
 
 OTHER_SETS = 0.2
 """Weight of a set that is not about cited passages, beside one that is."""
+
+FREER = {"coded": 6.0}
+"""Features that say what kind of claim it is, and how much less than others they are regularised."""
 
 FOLDS = 5
 SEEDS = 4
@@ -134,6 +138,7 @@ class Table:
         sample = self._sample_weights(rows)[rows]
         mean = np.average(self.values[rows], axis=0, weights=sample)
         scale = np.sqrt(np.average((self.values[rows] - mean) ** 2, axis=0, weights=sample)) + 1e-6
+        scale /= np.array([FREER.get(name, 1.0) for name in self.names])
         regression = LogisticRegression(C=STRENGTH, max_iter=1000)
         regression.fit((self.values[rows] - mean) / scale, self.supported[rows], sample_weight=sample)
         return mean, scale, regression.coef_[0], float(regression.intercept_[0])

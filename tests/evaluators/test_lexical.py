@@ -133,6 +133,54 @@ def test_worked_examples_come_out_as_the_design_states(claim: str, passage: str,
         ("Globex was acquired by Acme.", "Acme acquired Globex in 2019.", "supported", None),
         ("Anna Berg married Carl Holm.", "Carl Holm married Anna Berg in May.", "supported", None),
         ("Lyon is smaller than Paris.", "Paris is larger than Lyon.", "supported", None),
+        (
+            "Acme was acquired by Globex.",
+            "Acme acquired Globex in 2019.",
+            "contradicted",
+            "entity",
+        ),
+        (
+            "Acme was acquired by Globex.",
+            "Globex was acquired by Acme in 2019.",
+            "contradicted",
+            "entity",
+        ),
+        ("Acme acquired Globex.", "Globex was acquired by Acme in 2019.", "supported", None),
+        (
+            "Denmark exports fish to Norway.",
+            "Norway exports fish to Denmark.",
+            "contradicted",
+            "entity",
+        ),
+        (
+            "The harbor bridge was designed by Carl Holm.",
+            "The harbor bridge was designed by Ada Lindqvist and opened by Carl Holm.",
+            "partly_supported",
+            "entity",
+        ),
+        (
+            "The harbor bridge was opened by Carl Holm.",
+            "The harbor bridge was designed by Ada Lindqvist and opened by Carl Holm.",
+            "supported",
+            None,
+        ),
+        (
+            "The plant in Bergen makes turbines.",
+            "The plant in Oslo makes turbines, and the office in Bergen sells them.",
+            "partly_supported",
+            "entity",
+        ),
+        # spelling
+        ("FGF21 lowers blood sugar.", "Fibroblast growth factor 21 lowers blood sugar.", "supported", None),
+        (
+            "The fibroblast growth factor lowers blood sugar.",
+            "In mice, FGF lowers the blood sugar.",
+            "supported",
+            None,
+        ),
+        ("Birth weight predicts height.", "Birthweight predicts height.", "supported", None),
+        ("Noncoding regions are long.", "Non-coding regions are long.", "supported", None),
+        ("PKCz binds α-catenin.", "PKCζ binds alpha catenin.", "supported", None),
         # matter
         (
             "Oslo is the capital of Norway.",
@@ -170,6 +218,18 @@ def test_evidence_is_the_sentence_that_shows_the_difference() -> None:
 def test_passages_are_read_together_and_the_evidence_says_which() -> None:
     verdict = judge_one("Sync runs are logged locally.", RETRIES, AUDIT)
     assert (verdict.label, verdict.evidence_passage_id, verdict.evidence) == (Label.SUPPORTED, "2", AUDIT)
+
+
+def test_reason_names_who_has_the_part_that_the_claim_gives_to_another() -> None:
+    passage = "The plant in Oslo makes turbines, and the office in Bergen sells them."
+    verdict = judge_one("The plant in Bergen makes turbines.", passage)
+    assert verdict.reason == 'The passage speaks of "Oslo" here; the claim names "Bergen".'
+
+
+def test_tags_and_author_year_references_are_no_words_of_a_claim() -> None:
+    plain = judge_one("Sync runs are logged locally.", AUDIT)
+    marked = judge_one("<p>Sync runs are logged locally (Berg et al., 2016).</p>", AUDIT)
+    assert (marked.label, marked.score) == (plain.label, plain.score)
 
 
 def test_contradiction_is_never_sure() -> None:

@@ -9,10 +9,11 @@ from citespan.evaluators.judges.lexical.alignment import Aligned, align
 from citespan.evaluators.judges.lexical.features import describe
 from citespan.evaluators.judges.lexical.finding import Finding
 from citespan.evaluators.judges.lexical.findings import find_all
+from citespan.evaluators.judges.lexical.rarity import Rarity
 from citespan.evaluators.judges.lexical.windows import PassageReading, Search, Window, read_claim, search
 from citespan.evaluators.judges.lexical.words import key_of, read_words
 
-__all__ = ["Examination", "Rarity", "examine"]
+__all__ = ["Examination", "examine"]
 
 _CLOSE = 0.85
 """Share of the best sentence's coverage from which another sentence is examined too."""
@@ -22,17 +23,6 @@ _WIDER = 0.1
 
 _MOST_SENTENCES = 4
 """Single sentences examined, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rarity:
-    """How much words count."""
-
-    weights: Mapping[str, float]
-    """Weights of the common keys."""
-
-    rarest: float
-    """Weight of every other key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +46,7 @@ def examine(
     claim: str, passages: Sequence[PassageReading], question: str | None, rarity: Rarity
 ) -> Examination | None:
     """Return what the passages, read together, say of `claim`; `None` if they share no word with it."""
-    read = read_claim(claim, rarity.weights, rarest=rarity.rarest, question=question)
+    read = read_claim(claim, rarity, question=question)
     found = search(read, passages)
     context = frozenset(key for word in read_words(question or "").words if (key := key_of(word)))
     weighed = [

@@ -47,6 +47,7 @@ FEATURES = {
     "question3": "share of the question's words in the window; -1 without a question",
     "personal": "share of the claim's words that speak of speaker or listener",
     "asks": "whether the claim holds a question mark",
+    "coded": "share of the claim's words that are codes: capitals inside, or letters with figures",
     "number": "findings of the rule `number`",
     "negation": "findings of the rule `negation`",
     "antonym": "findings of the rule `antonym`",
@@ -310,4 +311,11 @@ def _tone(scene: _Scene, question: frozenset[str]) -> dict[str, float]:
         "question3": len(question.intersection(window)) / len(question) if question else -1.0,
         "personal": personal / max(len(read.words), 1),
         "asks": float("?" in read.text),
+        "coded": sum(_is_code(read.shown(index)) for index in scene.content) / max(len(scene.content), 1),
     }
+
+
+def _is_code(written: str) -> bool:
+    """Return whether a word is written as a code: `ACE2`, `miR`, `53BP1`."""
+    letters = written.lower() != written.upper()
+    return letters and (any(sign.isdigit() for sign in written) or written[1:] != written[1:].lower())

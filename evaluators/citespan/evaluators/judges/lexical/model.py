@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import cast
 
-from citespan.evaluators.judges.lexical.examine import Rarity
+from citespan.evaluators.judges.lexical.rarity import Rarity
 
 __all__ = ["Model", "Weight", "load_model", "parse_model"]
 

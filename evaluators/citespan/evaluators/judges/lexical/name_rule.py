@@ -1,37 +1,28 @@
-"""The rule `entity`: every name of a claim must be in the passage, and in the same part."""
+"""The rule `entity` for presence: every name of a claim must be in the passage, where it speaks of the same."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from citespan.evaluators.judges.lexical.alignment import Aligned
-from citespan.evaluators.judges.lexical.entities import Entity, is_abbreviated, read_entities
+from citespan.evaluators.judges.lexical.entities import Entity, is_abbreviated
 from citespan.evaluators.judges.lexical.finding import Finding
 from citespan.evaluators.judges.lexical.windows import Search
 from citespan.evaluators.judges.lexical.words import Text, stem_of
 
-__all__ = ["find_exchanged", "find_names", "place_names"]
+__all__ = ["find_names", "place_names"]
 
 _ROUND = 7
 """Words to each side of a name that say what the claim says of it."""
+
+_TOPIC = 2
+"""Sentences with a name from which it is what the passage is about."""
 
 _RARE = 4.5
 """Weight from which a lone capitalised word is a name, not a common word in a title."""
 
 _BESIDE = 3
 """Words between a name and its predicate, at most, where two names are compared."""
-
-_TELLING = 2
-"""Words by which another part in the sentence must fit a name better than its own."""
-
-_LISTING = frozenset(["and", "or"])
-"""Words between names whose order says nothing."""
-
-_SYMMETRIC = frozenset(
-    stem_of(word) for word in ("marry", "meet", "play", "face", "border", "share", "join", "merge")
-)
-"""Predicates that say the same with their two names exchanged."""
 
 
 def find_names(aligned: Aligned, found: Search, context: Container[str] = frozenset()) -> Iterator[Finding]:
@@ -57,7 +48,7 @@ def _judge_name(aligned: Aligned, found: Search, name: Entity, context: Containe
     if len(words) == 1 and _is_common(aligned, name, words[0]):
         return None
     shown = read.quote(name.first, name.last)
-    numbers = {key: number for number, key in enumerate(aligned.claim.keys)}
+    numbers = aligned.claim.numbers
     known = [bool(found.loose >> numbers[read.keys[index]] & 1) for index in words]
     if not known[-1] and 2 * sum(known) <= len(known):
         if is_abbreviated(read, name) or any(is_abbreviated(p.text, name, shown) for p in found.passages):
@@ -78,7 +69,7 @@ def _is_common(aligned: Aligned, name: Entity, index: int) -> bool:
 def place_names(aligned: Aligned, found: Search) -> list[str]:
     """Return where each name of the claim is: `bound` to its neighbours, `far` from them, `away` or `absent`."""
     read, there, keys_there = aligned.claim_text, aligned.there, aligned.passage_text.keys
-    numbers = {key: number for number, key in enumerate(aligned.claim.keys)}
+    numbers = aligned.claim.numbers
     places: list[str] = []
     for name in aligned.names:
         words = [index for index in range(name.first, name.last) if read.keys[index]]
@@ -101,11 +92,11 @@ def place_names(aligned: Aligned, found: Search) -> list[str]:
 def _is_misplaced(found: Search, name: Entity) -> bool:
     """Return whether the passages speak of what stands round a name, but not with that name.
 
-    A name that opens a passage or comes up again and again is what the passage is about, so that its
+    A name that opens a passage or comes up again is what the passage is about, so that its
     sentences need not repeat it.
     """
     read = found.claim.text
-    numbers = {key: number for number, key in enumerate(found.claim.keys)}
+    numbers = found.claim.numbers
     named = _mask(read, numbers, range(name.first, name.last))
     first, last = max(name.first - _ROUND, 0), min(name.last + _ROUND, len(read.words))
     beside = _mask(read, numbers, range(first, last)) & ~named
@@ -118,7 +109,7 @@ def _is_misplaced(found: Search, name: Entity) -> bool:
             if loose & named:
                 most_named = max(most_named, share)
                 places.append(sentence)
-    is_topic = bool(places) and (min(places) == 0 or len(places) >= 3)
+    is_topic = bool(places) and (min(places) == 0 or len(places) >= _TOPIC)
     return bool(places) and not is_topic and most_named < most / 2
 
 
@@ -137,69 +128,3 @@ def _is_name_there(aligned: Aligned, word: str) -> bool:
     starts = {sentence.first for sentence in text.sentences}
     places = passage.index.get(stem_of(word), ())
     return any(place not in starts and text.shown(place)[0].isupper() for place in places[:20])
-
-
-def _surroundings(
-    read: Text, name: Entity, low: int, high: int, names: Container[int]
-) -> set[tuple[str, bool]]:
-    """Return the words close to a name, no names themselves, each with whether it stands before the name."""
-    first, last = max(name.first - _BESIDE, low), min(name.last + _BESIDE, high)
-    return {
-        (read.keys[index], index < name.first)
-        for index in range(first, last)
-        if read.keys[index] and index not in names and read.keys[index] not in _SYMMETRIC
-    }
-
-
-def _surroundings_there(aligned: Aligned, name: Entity, names: Container[int]) -> set[tuple[str, bool]]:
-    """Return the same round every place of the window that has a word of the claim's name."""
-    read = aligned.passage_text
-    keys = {aligned.claim_text.keys[index] for index in range(name.first, name.last)} - {""}
-    return {
-        pair
-        for index in range(aligned.first, aligned.last)
-        if read.keys[index] in keys
-        for pair in _surroundings(read, Entity(index, index + 1, False), aligned.first, aligned.last, names)
-    }
-
-
-def _words_of(names: Iterable[Entity]) -> set[int]:
-    return {index for name in names for index in range(name.first, name.last)}
-
-
-def find_exchanged(aligned: Aligned) -> Finding | None:
-    """Return that two names have changed parts: each stands where the claim has the other.
-
-    Where only one side is in the passive ("was bought by"), the sides of the words are exchanged in turn.
-    """
-    claim, passage, there = aligned.claim_text, aligned.passage_text, aligned.there
-    words_there = _words_of(read_entities(passage, aligned.first, aligned.last))
-    met = [name for name in aligned.names if any(index in there for index in range(name.first, name.last))]
-    for one, other in itertools.pairwise(met):
-        between = claim.words[one.last : other.first]
-        if not _LISTING.isdisjoint(between):
-            continue
-        pairs = [
-            (
-                _surroundings(claim, name, 0, len(claim.words), aligned.name_words),
-                _surroundings_there(aligned, name, words_there),
-            )
-            for name in (one, other)
-        ]
-        straight = len(pairs[0][0] & pairs[0][1]) + len(pairs[1][0] & pairs[1][1])
-        crossed = len(pairs[0][0] & pairs[1][1]) + len(pairs[1][0] & pairs[0][1])
-        places = [
-            there[index] for name in (one, other) for index in range(name.first, name.last) if index in there
-        ]
-        is_passive_there = any(passage.words[place - 1] == "by" for place in places if place > aligned.first)
-        if is_passive_there != ("by" in between):
-            straight, crossed = (crossed, straight) if not crossed and "by" not in claim.words else (0, 0)
-        if crossed >= straight + _TELLING:
-            shown = claim.quote(one.first, one.last), claim.quote(other.first, other.last)
-            return Finding(
-                "entity",
-                f'The passage has "{shown[0]}" and "{shown[1]}" the other way round.',
-                is_clash=True,
-                place=min(places),
-            )
-    return None

@@ -21,6 +21,9 @@ _NEIGHBOURHOOD = 4
 _APPROXIMATE = 0.05
 """How far an "about" figure may be off."""
 
+_COUNTED = ("no", "nos", "vol", "fig", "pp", "p", "ch")
+"""Abbreviations that a figure follows, which is no list number."""
+
 _LIMITS = ("<=", ">=", "<", ">")
 
 
@@ -49,7 +52,10 @@ def _is_mark(read: Text, quantity: Quantity) -> bool:
     start, end = read.starts[quantity.first], read.ends[quantity.first]
     if read.text[max(start - 1, 0) : start] == "[" and read.text[end : end + 1] in ("]", ",", "-"):
         return True
-    opens = start == 0 or read.text[max(start - 2, 0) : start] in (". ", ": ", ".\n")
+    before = read.words[quantity.first - 1] if quantity.first else ""
+    opens = start == 0 or (
+        before not in _COUNTED and read.text[max(start - 2, 0) : start] in (". ", ": ", ".\n")
+    )
     return opens and read.text[end : end + 2] in (". ", ") ") and (quantity.value or 0) < 100
 
 

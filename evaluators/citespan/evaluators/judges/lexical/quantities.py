@@ -23,6 +23,10 @@ _ORDINAL_SUFFIXES = ("st", "nd", "rd", "th")
 _MONEY_SCALES = {"m": 1e6, "b": 1e9, "t": 1e12}
 """Letters that are a scale after money only; elsewhere `m` is a metre."""
 
+_AGES = ("age", "aged")
+_YEAR = 31557600.0
+"""Words before a figure that make it years, and a year in seconds."""
+
 _PLACES = 6
 """Decimal places by which two numbers are told apart."""
 
@@ -137,6 +141,8 @@ def _with_unit(read: Text, number: Quantity) -> Quantity:
     measured = _measured(read, number)
     if measured is not None:
         return measured
+    if number.first and words[number.first - 1] in _AGES:
+        return replace(number, kind="time", unit="year", factor=_YEAR)
     noun = read.keys[last] if read.keys[last][:1] != "#" else ""
     return replace(number, kind="year" if _is_year(number) else "count", unit=noun)
 

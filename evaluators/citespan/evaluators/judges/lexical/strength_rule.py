@@ -15,6 +15,7 @@ __all__ = ["find_strengthenings"]
 _IDIOMS = frozenset(
     [
         ("all", "over"),
+        ("all", "the"),
         ("all", "around"),
         ("at", "all"),
         ("after", "all"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -16,7 +17,13 @@ __all__ = ["STOP_WORDS", "Sentence", "Text", "key_of", "read_words", "stem_of"]
 _WORD = re.compile(r"\d+(?:[.,]\d+)*[^\W\d_]*|[^\W\d_][^\W_]*(?:(?<=\d)\.\d+)*(?:['’][^\W\d_]+)?")
 """A number with what is glued to it (`1,200`, `100km`, `19th`), or a word, with an inner apostrophe."""
 
-_SENTENCE_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)|[。！？]|\s*\n\s*")
+_MARK = re.compile(
+    r"</?[a-z]\w*/?>|<\|\w+\|>|-[LR][RS]B-"
+    r"|\((?:[A-Z][\w'’-]+(?:,? (?:and|&) [A-Z][\w'’-]+|,? et al\.?,?|,) \d{4}[a-z]?(?:; ?|(?=\))))+\)"
+)
+"""What refers or formats and says nothing: a tag, a bracket of a tokeniser, `(Berg et al., 2016)`."""
+
+_SENTENCE_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)|[。！？]|\n\s*")
 _ABBREVIATIONS = read_word_set("abbreviations")
 _LONGEST_SENTENCE = 90
 """Words after which a stretch without punctuation is cut, so that a page of menus is not one sentence."""
@@ -26,6 +33,28 @@ STOP_WORDS = read_word_set("stop_words")
 
 _IRREGULAR = {form: root for root, *forms in read_lexicon("irregular") for form in forms}
 """Irregular forms and derived nouns that a stemmer does not bring together, by their root."""
+
+_GREEK_NAMES = {
+    "α": "alpha",
+    "β": "beta",
+    "γ": "gamma",
+    "δ": "delta",
+    "ε": "epsilon",
+    "ζ": "zeta",
+    "η": "eta",
+    "θ": "theta",
+    "κ": "kappa",
+    "λ": "lambda",
+    "μ": "micro",
+    "π": "pi",
+    "σ": "sigma",
+    "τ": "tau",
+    "ω": "omega",
+}
+"""Greek letters that stand alone, as in "α-synuclein", by the names they are spelled out with."""
+
+_GREEK_LETTERS = str.maketrans({letter: name[0] for letter, name in _GREEK_NAMES.items()})
+"""The same within a word, as in "PKCζ", by the Latin letter they are written with."""
 
 _CACHE_SIZE = 200_000
 
@@ -129,33 +158,41 @@ def _without_accents(word: str) -> str:
     """Return a word with Latin letters freed of their accents; other scripts are left as they are."""
     letters = [letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter)]
     bare = "".join(letters)
+    if len(bare) == 1:
+        return _GREEK_NAMES.get(bare, bare)
+    bare = (
+        bare.translate(_GREEK_LETTERS) if sum(letter.isascii() for letter in bare) >= len(bare) - 1 else bare
+    )
     return bare if bare.isascii() and bare else word
 
 
 def read_words(text: str) -> Text:
     """Return `text` as words and sentences, in time linear in its length."""
-    words: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for match in _WORD.finditer(text):
-        words.append(match[0].lower())
-        starts.append(match.start())
-        ends.append(match.end())
+    places = [match.span() for match in _WORD.finditer(_without_marks(text))]
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters have a lower case of two letters
+        lowered = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+    words = [lowered[start:end] for start, end in places]
     known = _keys.get  # another thread may clear the cache at any time
     keys = [key if (key := known(word)) is not None else key_of(word) for word in words]
+    starts, ends = [start for start, _ in places], [end for _, end in places]
     read = Text(text, words, keys, starts, ends)
     read.sentences = _sentences(read)
     return read
+
+
+def _without_marks(text: str) -> str:
+    """Return `text` with blanks in place of reference marks and tags, so that places hold."""
+    if "<" not in text and "(" not in text and "B-" not in text:
+        return text
+    return _MARK.sub(lambda mark: " " * len(mark[0]), text)
 
 
 def _sentences(read: Text) -> list[Sentence]:
     found: list[Sentence] = []
     first = 0
     for end in _ends(read):
-        last = first
-        total = len(read.words)
-        while last < total and read.starts[last] < end:
-            last += 1
+        last = bisect_left(read.starts, end, first)
         while last > first:
             stop = min(last, first + _LONGEST_SENTENCE)
             char_end = end if stop == last else read.starts[stop]
