@@ -238,9 +238,12 @@ def test_a_wait_that_only_the_body_asks_for_is_kept(
 def test_an_account_without_credit_names_no_wait_and_is_not_asked_again(
     server: Any, make_judge: Any, ask: Any, reply: Any
 ) -> None:
-    server.always = lambda _: reply(429, error("You exceeded your current quota", code="insufficient_quota"))
+    said = error("You exceeded your current quota, please check your plan and billing details.")
+    server.always = lambda _: reply(429, said)
     assert judged(make_judge(), ask).rule == "quota"
-    assert len(server.requests) == 1
+    server.always = lambda _: reply(429, error("No.", code="insufficient_quota"), {"retry-after": "1"})
+    assert judged(make_judge(), ask).rule == "quota"
+    assert len(server.requests) == 2
 
 
 def test_a_call_larger_than_a_minute_allows_is_split_and_not_repeated(

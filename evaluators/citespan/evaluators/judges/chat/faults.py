@@ -154,9 +154,9 @@ _CONTEXT = re.compile(
 _FILTER = re.compile(
     r"content[ _-]?(filter|management|policy)|usage polic|safety|moderation|blocked", re.IGNORECASE
 )
-_QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|credit balance|out of credits?", re.IGNORECASE
-)
+_QUOTA = re.compile(r"insufficient_quota|credit balance|out of credits?", re.IGNORECASE)
+_QUOTA_OR_RATE = re.compile(r"exceeded your current quota", re.IGNORECASE)
+"""OpenAI says so of an account without credit, Gemini of a minute's limit too: then it names a wait."""
 
 _REPLY_LIMIT = re.compile(
     r"max_(completion_|output_)?tokens\b.{0,80}(too large|at most|less than or equal|greater than|maximum|limited|range)"
@@ -205,7 +205,9 @@ def _kind(status: int, message: str, wait_seconds: float | None) -> FaultKind:
     kind = _BY_STATUS.get(status, FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED)
     if kind is FaultKind.RATE_LIMITED and _TOO_LARGE.search(message):
         return FaultKind.CONTEXT_LENGTH
-    if kind is FaultKind.RATE_LIMITED and _QUOTA.search(message) and wait_seconds is None:
+    if kind is FaultKind.RATE_LIMITED and (
+        _QUOTA.search(message) or (wait_seconds is None and _QUOTA_OR_RATE.search(message))
+    ):
         return FaultKind.QUOTA
     if status not in (400, 422) and status < 500:
         return kind

@@ -38,7 +38,7 @@ class ChatJudge:
 
     Args:
         options: Where and how to ask.
-        redact: Applied to every text before it is sent.
+        redact: Applied to every text before it is sent, by each thread that asks.
         executor: Runs the calls of one batch side by side; without it they run one after the other.
         clock: Tells the time and waits between tries.
         transport: Carries the calls; `None` is the network.
@@ -175,10 +175,12 @@ class ChatJudge:
         readings: dict[int, Reading] = {}
         for place, request in enumerate(requests):
             try:
-                readings[place] = Reading(Item(self._redacted(request), request), self._options)
+                item = Item(self._redacted(request), request)
             except Exception as error:
                 _log.warning("the redaction hook failed on a text, which is therefore not sent: %r", error)
                 verdicts[place] = Verdict.unjudged("redaction_failed", type(error).__name__)
+            else:
+                readings[place] = Reading(item, self._options)
         while items := _open_items(readings):
             for found in self._ask(items):
                 for place, outcome in found.items():
