@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,21 +82,6 @@ def test_a_trace_without_its_root_is_still_read(
 ) -> None:
     phoenix.add(1, 12, parent=11)
     assert _ids(list(PhoenixSource(client, project).traces())) == [(1, [12])]
-
-
-def test_limit_since_and_sampling_choose(
-    phoenix: FakePhoenix, client: PhoenixClient, project: Project
-) -> None:
-    for trace in range(1, 11):
-        phoenix.add(trace, trace, seconds=trace)
-    limited = PhoenixSource(client, project, limit=3)
-    assert [trace for trace, _ in _ids(list(limited.traces()))] == [1, 2, 3]
-    start = datetime(2026, 11, 29, 10, tzinfo=UTC)
-    since = PhoenixSource(client, project, since=start + timedelta(seconds=9))
-    assert [trace for trace, _ in _ids(list(since.traces()))] == [9, 10]
-    sampled = PhoenixSource(client, project, take=lambda trace_id: int(trace_id, 16) % 2 == 0)
-    assert [trace for trace, _ in _ids(list(sampled.traces()))] == [2, 4, 6, 8, 10]
-    assert sampled.skipped == {"not_sampled": 5}
 
 
 def test_named_traces_alone_are_read_and_missing_ones_named(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from citespan.evaluators.errors import NotFound
 from citespan.evaluators.phoenix.client import PhoenixClient, row_of, trace_id_of
@@ -57,30 +56,21 @@ class PhoenixSource:
         client: PhoenixClient,
         project: Project,
         *,
-        since: datetime | None = None,
         trace_ids: Sequence[str] = (),
-        limit: int | None = None,
-        take: Callable[[str], bool] | None = None,
     ) -> None:
         """Describe what to read.
 
         Args:
             client: The server.
             project: The project.
-            since: Only traces with a span that started then or later.
             trace_ids: Only these traces.
-            limit: Most traces to yield.
-            take: Whether to take a trace, by its id: sampling. It gives the same answer each time.
         """
         self._client = client
         self._project = project
-        self._since = since
         self._trace_ids = trace_ids
-        self._limit = limit
-        self._take = take
         self._batch_size = PageSize(most=_TRACES_PER_REQUEST)
         self.skipped: Counter[str] = Counter()
-        """How many traces were not yielded, by reason: `evaluator_trace`, `not_sampled`."""
+        """How many traces were not yielded, by reason: `evaluator_trace`."""
         self.last_rows: dict[str, int] = {}
         """Of traces asked for by id: the number, in order of arrival, of the last span read."""
 
@@ -91,11 +81,7 @@ class PhoenixSource:
             NotFound: A trace that was asked for by id is not in the project.
             ServerError: Phoenix cannot be reached or refuses.
         """
-        found = self._named() if self._trace_ids else self._listed()
-        for n, trace in enumerate(found, start=1):
-            yield trace
-            if n == self._limit:
-                return
+        return self._named() if self._trace_ids else self._listed()
 
     def _named(self) -> Iterator[Trace]:
         wanted = list(dict.fromkeys(trace_id.lower() for trace_id in self._trace_ids))
@@ -124,7 +110,7 @@ class PhoenixSource:
         if newest is None:
             return
         last, read = row_of(newest), dict[str, int]()
-        for page in self._client.span_pages(self._project, kinds=APP_KINDS, start_time=self._since):
+        for page in self._client.span_pages(self._project, kinds=APP_KINDS):
             waiting = self._unread(page, read, last)
             while waiting:
                 size = self._batch_size.value
@@ -138,16 +124,8 @@ class PhoenixSource:
 
     def _unread(self, page: SpanPage, read: Mapping[str, int], last: int) -> list[str]:
         """Return the ids of the page's traces to read now."""
-        found: dict[str, None] = {}
-        for data in page.spans:
-            trace_id = trace_id_of(data)
-            if row_of(data) > last or trace_id in read or trace_id in found:
-                continue
-            if self._take is None or self._take(trace_id):
-                found[trace_id] = None
-            elif data.get("parent_id") is None:
-                self.skipped["not_sampled"] += 1
-        return list(found)
+        ids = [trace_id_of(data) for data in page.spans if row_of(data) <= last]
+        return list(dict.fromkeys(trace_id for trace_id in ids if trace_id not in read))
 
     def _fetch(self, trace_ids: Sequence[str]) -> tuple[list[Trace], dict[str, int]]:
         """Return the traces that exist, and by trace id the row of its last span."""
