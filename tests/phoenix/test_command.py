@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,9 @@ import pytest
 
 from citespan.evaluators.analysis.tablefile import read_table
 from citespan.evaluators.periodic.sampling import Sampling
+from citespan.evaluators.phoenix.records import Target
 from citespan.evaluators.runs import Run
+from citespan.tracer import Passage
 
 if TYPE_CHECKING:
     from tests.phoenix.conftest import Workbench
@@ -137,6 +140,46 @@ def test_a_trace_whose_root_is_not_there_is_said_to_wait(filled: Workbench) -> N
     assert "left out: 1 not settled yet" in whole.stderr
     late = read(citespan("evaluate", *target, "--settle-max", "0", "--json"))["pass"]
     assert (late["traces"], late["pending"]) == (3, 0)
+
+
+def test_sigterm_ends_a_pass_with_nothing_half_written(bench: Workbench) -> None:
+    passages = [Passage(id="a", text="Refunds take five days.", label="1")]
+    for number in range(60):
+        bench.recorder.ask(f"Question {number}?", "Refunds take five days [1].", passages)
+    assert bench.project.name == bench.name
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "citespan", "evaluate", "-p", bench.name, "--json", "--claim-rate", "10"),
+            *("--endpoint", bench.client.connection.base_url),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until_some_are_done(bench)
+    started = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - started < 10
+    assert process.returncode == 4, err
+    data = json.loads(out)
+    assert data["pass"]["ended_by"] == "stop"
+    assert data["set_aside"] == ["the pass was stopped: the next one goes on"]
+    snapshot = bench.snapshot()
+    begun = {str(span["context"]["trace_id"]) for span in snapshot.claim_spans.values()}  # type: ignore[index]
+    done = {trace_id for trace_id, _ in snapshot.labels("cite_state")}
+    assert begun == done
+    assert len(data["runs"]) == len(done) < 60
+
+
+def wait_until_some_are_done(bench: Workbench) -> None:
+    deadline = time.monotonic() + 60
+    trace_ids = bench.recorder.trace_ids
+    while not list(
+        bench.client.annotations(bench.project, Target.TRACE, target_ids=trace_ids, names=["cite_state"])
+    ):
+        assert time.monotonic() < deadline, "no trace was done in time"
+        time.sleep(0.1)
 
 
 def test_purge_removes_a_series_alone_and_then_everything(filled: Workbench) -> None:
