@@ -41,3 +41,40 @@ def test_a_project_that_is_deleted_and_made_anew_is_evaluated_anew(
             return Outcome(site.wait_until_whole(worker), TRACES, {"deleted": 1})
 
     trials.run("project deleted and made anew", once, full=10)
+
+
+class DeletingTransport(httpx.HTTPTransport):
+    """Deletes the project as soon as claim spans are in Phoenix's queue, behind a crowd of the app's own spans."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.site: Site | None = site
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        site = self.site
+        if site is None or request.method != "POST" or not request.url.path.endswith("/spans"):
+            return super().handle_request(request)
+        self.site = None
+        busy = Project("fault-busy", "fault-busy")
+        for _ in range(3):
+            site.client.add_spans(busy, [span for n in range(250) for span in trace_spans(n)])
+        response = super().handle_request(request)
+        response.read()
+        url = f"{site.client.connection.base_url}/v1/projects/{site.name}"
+        assert httpx.delete(url, timeout=30).status_code == 204
+        return response
+
+
+def test_claim_spans_that_phoenix_stores_after_the_project_was_deleted_are_deleted(
+    client: PhoenixClient,
+) -> None:
+    site = Site(client)
+    site.store(12)
+    with PhoenixClient(client.connection, http=DeletingTransport(site)) as worker:
+        source = PhoenixSource(worker, site.project)
+        with pytest.raises(NotFound):
+            run_pass(source, annotator=Annotator(worker, site.project))
+    try:
+        assert [page.spans for page in client.span_pages(site.project)] == [()]
+    except NotFound:
+        return  # all that was in the queue was stored before the project was deleted

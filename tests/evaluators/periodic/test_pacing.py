@@ -37,6 +37,9 @@ class FakeSink:
     def visible(self, span_ids: Sequence[str]) -> set[str]:
         return set(span_ids) - self.unseen
 
+    def take_back(self, span_ids: Sequence[str]) -> None:
+        raise AssertionError("nothing is taken back here")
+
 
 def _spans(count: int) -> list[Mapping[str, object]]:
     return [{"context": {"trace_id": "t", "span_id": str(n)}} for n in range(count)]

@@ -12,6 +12,7 @@ from citespan.evaluators.phoenix.batches import BatchSender
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.connection import Connection
 from citespan.evaluators.phoenix.records import Annotation, Project, Target
+from citespan.evaluators.phoenix.span_writer import SpanWriter
 from citespan.evaluators.phoenix.transport import Transport
 
 PROJECT = Project("UHJvamVjdDox", "demo")
@@ -80,3 +81,36 @@ def test_an_answer_that_never_ends_is_given_up() -> None:
     with pytest.raises(Unreachable, match="did not answer"):
         transport.json("GET", "/v1/projects")
     assert now == 121  # four times the timeout of one piece, and the piece that was too late
+
+
+def test_claim_spans_are_taken_back_from_a_project_that_is_gone() -> None:
+    """Phoenix stores queued spans after the project was deleted, and makes it anew for them."""
+    stored: list[str] = []
+    looks = 0
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        nonlocal looks
+        span_id = request.url.path.rpartition("/")[2]
+        if request.method == "DELETE":
+            looks += 1
+            if looks > 4:  # Phoenix was behind
+                stored.append(span_id)
+            return httpx.Response(204 if span_id in stored else 404)
+        return httpx.Response(404, text="no such project")
+
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    with _client(answer) as client:
+        writer = SpanWriter(client, PROJECT, clock=lambda: now, sleep=sleep)
+        writer.take_back(["a" * 16, "b" * 16])
+        assert sorted(stored) == ["a" * 16, "b" * 16]
+        stored.clear()
+        writer.take_back([])
+        assert now < 1
+        looks = -10_000  # nothing comes any more: it is looked for as long as a span may take
+        writer.take_back(["c" * 16])
+    assert 60 <= now <= 66

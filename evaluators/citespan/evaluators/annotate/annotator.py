@@ -28,7 +28,7 @@ from citespan.evaluators.annotate.rows import (
 )
 from citespan.evaluators.annotate.series import claim_identifier, identifier_of, series_of
 from citespan.evaluators.annotate.trace_mark import TraceMark, origin_of, shows_claim_spans
-from citespan.evaluators.errors import Refused, Unauthorized
+from citespan.evaluators.errors import NotFound, Refused, Unauthorized
 from citespan.evaluators.evaluation import Evaluation
 from citespan.evaluators.fingerprints import claim_span_id, generation
 from citespan.evaluators.phoenix.client import PhoenixClient, span_id_of, trace_id_of
@@ -236,10 +236,17 @@ class Annotator:
             known = batch.stored_spans.get(trace_id, ())
             if lacking := [span for span in spans if span.span_id not in known]:
                 sent[trace_id] = lacking
-        refused = self._spans.add([span.data for spans in sent.values() for span in spans])
-        span_ids = [span.span_id for spans in sent.values() for span in spans if span.span_id not in refused]
-        batch.written.claim_spans = len(span_ids)
-        unseen = self._spans.wait(span_ids)
+        try:
+            refused = self._spans.add([span.data for spans in sent.values() for span in spans])
+            span_ids = [
+                span.span_id for spans in sent.values() for span in spans if span.span_id not in refused
+            ]
+            batch.written.claim_spans = len(span_ids)
+            unseen = self._spans.wait(span_ids)
+        except NotFound:
+            # The project was deleted meanwhile: what Phoenix still has in its queue would make it anew.
+            self._spans.take_back([span.span_id for spans in sent.values() for span in spans])
+            raise
         for trace_id, spans in sent.items():
             for span in spans:
                 if span.span_id in refused:

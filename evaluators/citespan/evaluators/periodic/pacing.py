@@ -110,6 +110,10 @@ class PacedSpans:
         """Return those of these spans that Phoenix has stored in the project."""
         return self._spans.visible(span_ids)
 
+    def take_back(self, span_ids: Sequence[str]) -> None:
+        """Delete spans that were sent, those too that Phoenix stores only now."""
+        self._spans.take_back(span_ids)
+
     def _send(self, spans: Sequence[Mapping[str, object]]) -> dict[str, str]:
         sent_at = self._clock.monotonic()
         try:

@@ -16,6 +16,7 @@ __all__ = ["SpanSink", "SpanWriter"]
 _IDS_PER_REQUEST = 100
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_FOR_LATE_SECONDS = 5.0
 
 
 class SpanSink(Protocol):
@@ -31,6 +32,10 @@ class SpanSink(Protocol):
 
     def visible(self, span_ids: Sequence[str]) -> set[str]:
         """Return those of these spans that Phoenix has stored in the project."""
+        ...
+
+    def take_back(self, span_ids: Sequence[str]) -> None:
+        """Delete spans that were sent, those too that Phoenix stores only now."""
         ...
 
 
@@ -88,3 +93,16 @@ class SpanWriter:
             for page in self._client.span_pages(self._project, span_ids=batch):
                 found.update(span_id_of(data) for data in page.spans)
         return found
+
+    def take_back(self, span_ids: Sequence[str]) -> None:
+        """Delete spans that were sent, those too that Phoenix stores only now.
+
+        Whether any is still to come cannot be asked, so this looks for them as long as they may take to become visible.
+        """
+        deadline = self._clock() + self._timeout_seconds
+        left, pause = list(span_ids), _FIRST_WAIT_SECONDS
+        while left := [span_id for span_id in left if not self._client.delete_span(span_id)]:
+            if self._clock() >= deadline:
+                return
+            self._sleep(pause)
+            pause = min(pause * 2, _LONGEST_WAIT_FOR_LATE_SECONDS)
