@@ -9,9 +9,14 @@ import httpx
 import pytest
 from tests.faults.conftest import Outcome, Trials
 from tests.faults.proxy import FaultProxy
-from tests.faults.rig import Site, working
+from tests.faults.rig import Site, trace_spans, working
 
+from citespan.evaluators.annotate import Annotator
+from citespan.evaluators.errors import NotFound
 from citespan.evaluators.phoenix.client import PhoenixClient
+from citespan.evaluators.phoenix.records import Project
+from citespan.evaluators.sources.phoenix import PhoenixSource
+from citespan.evaluators.worker import run_pass
 
 pytestmark = [pytest.mark.phoenix, pytest.mark.timeout(900)]
 
