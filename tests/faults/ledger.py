@@ -6,12 +6,12 @@ import os
 import platform
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
 
 from tests.faults.oracle import Examination
-from tests.faults.proxy import total
 
 _HEAD = """\
 # Faults
@@ -83,7 +83,12 @@ class Ledger:
             ratio = f"{row.seconds / rounds / row.calm_seconds:.1f}" if row.calm_seconds and rounds else "-"
             name = f"{row.fault} ({row.note})" if row.note else row.fault
             lines.append(
-                f"| {name} | {rounds} | {seeds} | {total(row.injected)} | {row.traces} | {row.checked} "
+                f"| {name} | {rounds} | {seeds} | {_total(row.injected)} | {row.traces} | {row.checked} "
                 f"| {row.violations} | {ratio} |"
             )
         return "\n".join(lines) + "\n"
+
+
+def _total(injected: Mapping[str, int]) -> str:
+    """Return `500 x12, reset x3`."""
+    return ", ".join(f"{kind} x{number}" for kind, number in sorted(injected.items())) or "-"

@@ -7,16 +7,18 @@ import select
 import socket
 import struct
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from tests.faults.kinds import NOT_FORWARDED, OF_THE_BODY, STATUSES, Fault
+
+Headers = Sequence[tuple[str, str]]
 
 _HOP_BY_HOP = frozenset(
     {"connection", "content-length", "transfer-encoding", "keep-alive", "accept-encoding"}
@@ -26,55 +28,12 @@ _RST_ON_CLOSE = struct.pack("ii", 1, 0)
 _UPSTREAM_SECONDS = 60.0
 
 
-WRITES = frozenset({"POST", "PUT", "DELETE"})
-"""Methods of requests that change something."""
-
-
-class Fault(StrEnum):
-    """What can happen to a request. The name says whether Phoenix got it: `lost_` ones it did, their answer is gone."""
-
-    ERROR_500 = "500"
-    ERROR_502 = "502"
-    ERROR_503 = "503"
-    ERROR_503_LATER = "503_retry_after"
-    ERROR_429 = "429"
-    SILENCE = "no_answer"
-    RESET = "reset"
-    PAGE_200 = "html_200"
-    PAGE_404 = "html_404"
-    LOST_ERROR_500 = "lost_500"
-    LOST_SILENCE = "lost_no_answer"
-    LOST_RESET = "lost_reset"
-    LOST_PAGE = "lost_html_200"
-    SLOW = "slow"
-    """The answer comes whole, in pieces, within the client's patience."""
-    DRIP = "drip"
-    """The answer comes byte by byte and never ends."""
-    CUT_JSON = "cut_json"
-    """Half the answer, with a Content-Length that fits."""
-    CUT_BODY = "cut_body"
-    """Half the answer, with the Content-Length of the whole."""
-
-
-_STATUSES = {
-    Fault.ERROR_500: 500,
-    Fault.ERROR_502: 502,
-    Fault.ERROR_503: 503,
-    Fault.ERROR_503_LATER: 503,
-    Fault.ERROR_429: 429,
-    Fault.LOST_ERROR_500: 500,
-}
-_NOT_FORWARDED = frozenset(
-    {Fault.SILENCE, Fault.RESET, Fault.PAGE_200, Fault.PAGE_404, *_STATUSES} - {Fault.LOST_ERROR_500}
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What Phoenix answered."""
 
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: Headers
     body: bytes
 
 
@@ -181,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         fault = self.proxy.next_fault(self.command)
-        if fault in _NOT_FORWARDED:
+        if fault in NOT_FORWARDED:
             self._spoil(fault, None)
             return
         answer = self._forward(body)
@@ -209,17 +168,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _spoil(self, fault: Fault, answer: Answer | None) -> None:
         """Do what the fault says, and count it; half of an answer without a body is all of it, and no fault."""
         half = b"" if answer is None else answer.body[: len(answer.body) // 2]
-        if (
-            answer is not None
-            and fault in (Fault.CUT_BODY, Fault.CUT_JSON, Fault.DRIP, Fault.SLOW)
-            and not half
-        ):
+        if answer is not None and fault in OF_THE_BODY and not half:
             self._send(answer.status, answer.body, answer.headers)
             return
         self.proxy.count(fault)
-        if fault in _STATUSES:
+        if fault in STATUSES:
             later = (("Retry-After", "1"),) if fault is Fault.ERROR_503_LATER else ()
-            self._send(_STATUSES[fault], b"injected", (("Content-Type", "text/plain"), *later))
+            self._send(STATUSES[fault], b"injected", (("Content-Type", "text/plain"), *later))
         elif fault in (Fault.PAGE_200, Fault.PAGE_404, Fault.LOST_PAGE):
             status = 404 if fault is Fault.PAGE_404 else 200
             self._send(status, _PAGE, (("Content-Type", "text/html; charset=utf-8"),))
@@ -236,24 +191,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._trickle(fault, answer)
 
     def _trickle(self, fault: Fault, answer: Answer) -> None:
-        is_endless = fault is Fault.DRIP
-        self._head(answer.status, answer.headers, length=len(answer.body) + is_endless * 10**9)
-        pieces = 6
-        size = 1 if is_endless else len(answer.body) // pieces + 1
-        body = answer.body + b" " * (10_000 if is_endless else 0)
+        body, size, pause_seconds = answer.body, len(answer.body) // 6 + 1, self.proxy.slow_seconds / 6
+        if fault is Fault.DRIP:
+            body, size, pause_seconds = body + b" " * 10_000, 1, 0.2
+        self._head(answer.status, answer.headers, length=len(body))
         for start in range(0, len(body), size):
-            if self.proxy.is_over.wait(0.2 if is_endless else self.proxy.slow_seconds / pieces):
+            if self.proxy.is_over.wait(pause_seconds):
                 break
             self.wfile.write(body[start : start + size])
 
-    def _send(
-        self, status: int, body: bytes, headers: Sequence[tuple[str, str]], length: int | None = None
-    ) -> None:
+    def _send(self, status: int, body: bytes, headers: Headers, length: int | None = None) -> None:
         self._head(status, headers, length=len(body) if length is None else length)
         if status != 204:
             self.wfile.write(body)
 
-    def _head(self, status: int, headers: Sequence[tuple[str, str]], *, length: int) -> None:
+    def _head(self, status: int, headers: Headers, *, length: int) -> None:
         self.send_response_only(status)
         for name, value in headers:
             if name.lower() not in _HOP_BY_HOP:
@@ -267,16 +219,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _wait_for_the_client_to_go(self) -> None:
-        deadline = time.monotonic() + 600
-        while time.monotonic() < deadline and not self.proxy.is_over.is_set():
-            if select.select([self.connection], [], [], 0.1)[0]:
-                break
+        while not self.proxy.is_over.is_set() and not select.select([self.connection], [], [], 0.1)[0]:
+            continue
         self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is inherited
         """Log no request."""
-
-
-def total(injected: Mapping[str, int]) -> str:
-    """Return `500 x12, reset x3`."""
-    return ", ".join(f"{kind} x{number}" for kind, number in sorted(injected.items())) or "-"

@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from tests.faults.proxy import Fault, FaultProxy
+from tests.faults.kinds import Fault
+from tests.faults.proxy import FaultProxy
 
 BODY = b'{"data": [1, 2, 3, 4]}'
 

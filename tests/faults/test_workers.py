@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.faults.conftest import Outcome, Trials
-from tests.faults.proxy import WRITES, Fault, FaultProxy
+from tests.faults.kinds import WRITES, Fault
+from tests.faults.proxy import FaultProxy
 from tests.faults.rig import Site, WorkerProcess, working
 
 from citespan.evaluators.phoenix.client import PhoenixClient
