@@ -16,6 +16,8 @@ class Fault(StrEnum):
     ERROR_503 = "503"
     ERROR_503_LATER = "503_retry_after"
     ERROR_429 = "429"
+    ERROR_404 = "404"
+    """An ingress that knows no way to Phoenix just now."""
     SILENCE = "no_answer"
     RESET = "reset"
     PAGE_200 = "html_200"
@@ -40,6 +42,7 @@ STATUSES = {
     Fault.ERROR_503: 503,
     Fault.ERROR_503_LATER: 503,
     Fault.ERROR_429: 429,
+    Fault.ERROR_404: 404,
     Fault.LOST_ERROR_500: 500,
 }
 NOT_FORWARDED = frozenset(

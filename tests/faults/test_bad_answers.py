@@ -42,7 +42,7 @@ def worker(
 
 GROUPS = {
     "errors": (Fault.ERROR_500, Fault.ERROR_502, Fault.ERROR_503, Fault.ERROR_503_LATER, Fault.ERROR_429),
-    "pages": (Fault.PAGE_200, Fault.PAGE_404),
+    "pages": (Fault.PAGE_200, Fault.PAGE_404, Fault.ERROR_404),
     "gone": (Fault.SILENCE, Fault.RESET),
     "lost": (Fault.LOST_ERROR_500, Fault.LOST_SILENCE, Fault.LOST_RESET, Fault.LOST_PAGE),
     "broken": (Fault.SLOW, Fault.DRIP, Fault.CUT_JSON, Fault.CUT_BODY),

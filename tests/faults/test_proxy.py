@@ -78,6 +78,7 @@ def test_what_is_not_spoiled_passes_unchanged(proxy: FaultProxy) -> None:
         (Fault.ERROR_503, 503, b"injected", 0),
         (Fault.ERROR_503_LATER, 503, b"injected", 0),
         (Fault.ERROR_429, 429, b"injected", 0),
+        (Fault.ERROR_404, 404, b"injected", 0),
         (Fault.LOST_ERROR_500, 500, b"injected", 1),
         (Fault.CUT_JSON, 200, BODY[:11], 1),
         (Fault.SLOW, 200, BODY, 1),

@@ -11,7 +11,7 @@ from citespan.evaluators.errors import Unavailable, Unreachable
 from citespan.evaluators.phoenix.batches import BatchSender
 from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.connection import Connection
-from citespan.evaluators.phoenix.records import Annotation, Project, Target
+from citespan.evaluators.phoenix.records import Annotation, Project, StoredAnnotation, Target
 from citespan.evaluators.phoenix.span_writer import SpanWriter
 from citespan.evaluators.phoenix.transport import Transport
 
@@ -42,6 +42,25 @@ def test_a_web_page_is_no_answer(ask: Callable[[PhoenixClient], object], status:
     with client, pytest.raises(Unavailable, match="login page") as caught:
         ask(client)
     assert caught.value.status is None  # it says nothing of the trace that was asked for
+
+
+def test_a_gateways_404_is_not_phoenixs_word_that_there_are_no_rows() -> None:
+    """While Phoenix restarts, some ingresses answer 404 for it: then a person's row is there, though it is not seen."""
+    answers = [
+        httpx.Response(200, json={"data": []}, headers={"x-phoenix-server-version": "20.26.1"}),
+        httpx.Response(404, text="None exist", headers={"x-phoenix-server-version": "20.26.1"}),
+        httpx.Response(404, text="404 page not found"),
+    ]
+    with _client(lambda _: answers.pop(0)) as client:
+
+        def ask() -> list[StoredAnnotation]:
+            return list(client.annotations(PROJECT, Target.SPAN, target_ids=["a" * 16]))
+
+        assert ask() == []
+        assert ask() == []
+        with pytest.raises(Unavailable) as caught:
+            ask()
+    assert caught.value.status is None
 
 
 def test_rows_are_written_only_when_phoenix_says_so() -> None:

@@ -32,6 +32,9 @@ _BROKEN_OFF = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, htt
 _BUSY = frozenset({408, 429})
 """Refusals that are about the load, not about what was sent."""
 
+_SIGNATURE = "x-phoenix-server-version"
+"""Header of every answer of Phoenix itself, unless something in between takes it off."""
+
 _TIMES_AS_LONG = 4
 """An answer that has begun may take this many timeouts: a page of a megabyte over a slow line."""
 
@@ -66,6 +69,7 @@ class Transport:
         self._retries = retries
         self._sleep = sleep
         self._monotonic = monotonic
+        self._is_signed = False  # whether answers arrive with the signature
         headers = {**connection.headers, "content-type": "application/json"}
         self._http = httpx.Client(headers=headers, timeout=connection.timeout_seconds, transport=http)
 
@@ -112,12 +116,20 @@ class Transport:
             if response.status_code in _RETRY_STATUSES and not is_last:
                 self._sleep(_wait_seconds(attempt, response.headers.get("retry-after")))
                 continue
-            if _is_page(response) and (response.is_success or response.status_code == 404):
+            if self._is_foreign(response):
                 raise self.not_phoenix(response)
             if response.is_success or response.status_code in accept:
                 return response
             raise self.error_of(response)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _is_foreign(self, response: httpx.Response) -> bool:
+        """Return whether a gateway answered: with a web page, or that a path does not exist because Phoenix is away."""
+        if response.is_success:
+            self._is_signed = self._is_signed or _SIGNATURE in response.headers
+            return _is_page(response)
+        is_missing = response.status_code == 404
+        return is_missing and (_is_page(response) or (self._is_signed and _SIGNATURE not in response.headers))
 
     def _exchange(self, request: httpx.Request) -> httpx.Response:
         """Return one whole answer; httpx bounds the wait for each piece, this the wait for all of them."""
@@ -164,8 +176,8 @@ class Transport:
             f"{url} answered {content_type} where Phoenix's API answers JSON: check the URL, its root path, "
             "and any proxy or login page in front of it",
             url=url,
-            # A web page comes from a gateway: it says nothing of what was asked.
-            status=None if _is_page(response) else response.status_code,
+            # What a gateway says is not about what was asked.
+            status=None if _is_page(response) or response.status_code == 404 else response.status_code,
         )
 
     def _unreachable(self, url: str, error: httpx.RequestError) -> Unreachable:
