@@ -156,6 +156,7 @@ def _at_work(
         return
     from citespan.evaluators.engines.ray_cluster import RayCluster
 
+    Terminal().say("starting the actors on Ray ...", style="dim")
     with RayCluster(
         Connection.from_settings(settings),
         plan,

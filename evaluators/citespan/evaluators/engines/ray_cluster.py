@@ -46,8 +46,14 @@ START_SECONDS = 300.0
 REACH_SECONDS = 10.0
 """How long a cluster's address may take to answer."""
 
-GRACE_SECONDS = 7.0
-"""After a stop was asked for, the batches that are given out may take so long."""
+GRACE_SECONDS = 3.0
+"""After a stop was asked for, the batches that are given out may take so long.
+
+A cluster that was started here takes some seconds more to end: 8 in all on a busy machine of two cores.
+"""
+
+NOTES_SECONDS = 1.0
+"""How long actors may take to say what their judges have to say: those that were given up may be busy."""
 
 OBJECT_STORE_BYTES = 200 * 1024 * 1024
 """Shared memory of a cluster that is started here: it holds what the actors return until it is taken."""
@@ -352,7 +358,7 @@ class _JudgeThere:
         """What the judges of all actors say of their work; nothing if they cannot be asked any more."""
         failure, _ = _ray_errors()
         try:
-            said = self._ray.get([actor.notes.remote() for actor in self._actors], timeout=5.0)
+            said = self._ray.get([actor.notes.remote() for actor in self._actors], timeout=NOTES_SECONDS)
         except failure:
             return ()
         many = cast("list[tuple[str, ...]]", said)
