@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from citespan.evaluators.judges.lexical.examine import examine
 from citespan.evaluators.judges.lexical.features import FEATURES
 from citespan.evaluators.judges.lexical.rarity import Rarity
-from citespan.evaluators.judges.lexical.windows import read_passage
+from citespan.evaluators.judges.lexical.readings import read_passage
 from citespan.evaluators.judges.lexical.words import read_words
 from citespan.evaluators.verdicts import Label
 

@@ -317,6 +317,13 @@ def test_megabyte_passage_is_judged_in_seconds() -> None:
     assert (verdict.label, verdict.evidence) == (Label.SUPPORTED, AUDIT)
 
 
+def test_claim_of_many_names_is_judged_in_seconds() -> None:
+    claim, passage = " saw the ".join(["Acme", "Globex"] * 60), " saw the ".join(["Globex", "Acme"] * 60)
+    started = time.perf_counter()
+    judge_one(claim, passage)
+    assert time.perf_counter() - started < 10
+
+
 def test_text_without_punctuation_is_still_cut_into_quotable_sentences() -> None:
     verdict = judge_one(
         "The lamp is green.", "menu home about " * 500 + "the lamp is green " + "login " * 500

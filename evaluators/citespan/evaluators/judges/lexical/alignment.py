@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from citespan.evaluators.judges.lexical.entities import Entity
-from citespan.evaluators.judges.lexical.windows import ClaimReading, PassageReading, Search, Window
+from citespan.evaluators.judges.lexical.readings import ClaimReading, PassageReading
+from citespan.evaluators.judges.lexical.windows import Search, Window
 from citespan.evaluators.judges.lexical.words import Text
 
 __all__ = ["Aligned", "align"]

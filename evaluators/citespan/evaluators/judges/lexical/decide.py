@@ -8,7 +8,7 @@ from citespan.evaluators.judges.lexical.examine import Examination
 from citespan.evaluators.judges.lexical.finding import Finding
 from citespan.evaluators.judges.lexical.letters import LetterMatch
 from citespan.evaluators.judges.lexical.model import Model
-from citespan.evaluators.judges.lexical.windows import PassageReading
+from citespan.evaluators.judges.lexical.readings import PassageReading
 from citespan.evaluators.verdicts import Label, Verdict
 
 __all__ = ["decide", "decide_by_letters"]

@@ -10,7 +10,8 @@ from citespan.evaluators.judges.lexical.features import describe
 from citespan.evaluators.judges.lexical.finding import Finding
 from citespan.evaluators.judges.lexical.findings import find_all
 from citespan.evaluators.judges.lexical.rarity import Rarity
-from citespan.evaluators.judges.lexical.windows import PassageReading, Search, Window, read_claim, search
+from citespan.evaluators.judges.lexical.readings import PassageReading, read_claim
+from citespan.evaluators.judges.lexical.windows import Search, Window, search
 from citespan.evaluators.judges.lexical.words import key_of, read_words
 
 __all__ = ["Examination", "examine"]

@@ -10,7 +10,7 @@ from citespan.evaluators.judges.lexical.decide import decide, decide_by_letters
 from citespan.evaluators.judges.lexical.examine import examine
 from citespan.evaluators.judges.lexical.letters import is_english, match_letters
 from citespan.evaluators.judges.lexical.model import Model, load_model
-from citespan.evaluators.judges.lexical.windows import PassageReading, read_passage
+from citespan.evaluators.judges.lexical.readings import PassageReading, read_passage
 from citespan.evaluators.judges.lexical.words import read_words
 from citespan.evaluators.verdicts import Label, Verdict
 
@@ -24,8 +24,8 @@ _PASSAGES_KEPT = 64
 
 _LIMITS = (
     "Sees words, figures and signs, not meaning: it misses paraphrase without shared words, inference over several "
-    "sentences, and two names exchanged; its `contradicted` is a hint. English; for other languages it compares "
-    "letters and says so with low confidence."
+    "sentences, and half of the names that stand in another name's part; its `contradicted` is a hint. English; for "
+    "other languages it compares letters and says so with low confidence."
 )
 
 

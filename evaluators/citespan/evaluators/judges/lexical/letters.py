@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citespan.evaluators.judges.lexical.windows import PassageReading
+from citespan.evaluators.judges.lexical.readings import PassageReading
 from citespan.evaluators.judges.lexical.words import Sentence, Text
 
 __all__ = ["LetterMatch", "is_english", "match_letters"]

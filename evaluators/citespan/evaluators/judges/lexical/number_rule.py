@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from citespan.evaluators.judges.lexical.alignment import Aligned
 from citespan.evaluators.judges.lexical.finding import Finding
 from citespan.evaluators.judges.lexical.quantities import Quantity
-from citespan.evaluators.judges.lexical.windows import PassageReading, Search
+from citespan.evaluators.judges.lexical.readings import PassageReading
+from citespan.evaluators.judges.lexical.windows import Search
 from citespan.evaluators.judges.lexical.words import Text
 
 __all__ = ["find_numbers"]

@@ -40,15 +40,11 @@ def find_parts(aligned: Aligned, found: Search) -> Finding | None:
 
 
 def _exchanged(scene: Scene) -> Finding | None:
-    for one, other in itertools.combinations(scene.slots, 2):
+    met = [(slot, own) for slot in scene.slots if (own := scene.having(slot))]
+    for (one, places), (other, other_places) in itertools.combinations(met, 2):
         if one.mask & other.mask or _is_orderless(scene, one, other):
             continue
-        pairs = [
-            (first, second)
-            for first in scene.having(one)
-            for second in scene.having(other)
-            if first is not second
-        ]
+        pairs = [pair for pair in itertools.product(places, other_places) if pair[0] is not pair[1]]
         if not pairs:
             continue
         straight = max(_fit_both(scene, one, other, pair, pair) for pair in pairs)

@@ -73,7 +73,8 @@ def read_quantities(read: Text) -> list[Quantity]:
     found: list[Quantity] = []
     done = 0
     words = read.words
-    for first in [i for i, key in enumerate(read.keys) if key[:1] == "#" or words[i] in _NUMBER_START]:
+    spelled = _NUMBER_START.intersection(words)
+    for first in [i for i, key in enumerate(read.keys) if (key and key[0] == "#") or words[i] in spelled]:
         quantity = None if first < done else _quantity_at(read, first)
         if quantity is not None:
             _give_key(read, quantity)

@@ -6,8 +6,9 @@ round it, close by and on the same side.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from citespan.evaluators.judges.lexical.alignment import Aligned
 from citespan.evaluators.judges.lexical.entities import Entity, read_entities
@@ -33,6 +34,10 @@ _AFTER = 0.2
 
 _RARE = 4.5
 """Weight from which a lone capitalised word is a name, not a common word in a title."""
+
+_MOST_SLOTS = 16
+_MOST_PLACES = 8
+"""Names of a claim, and places of one name in a window, that are looked at: pairs of them are compared."""
 
 _OF_A_PLACE = frozenset(stem_of(word) for words in read_lexicon("places") for word in words[1:])
 """Words such as "French", which seldom are what a statement is about."""
@@ -91,9 +96,13 @@ class Scene:
     places: dict[int, list[int]]
     """Where the window has each of the claim's keys."""
 
+    fits: dict[tuple[int, int, int], float] = field(default_factory=dict[tuple[int, int, int], float])
+    """Fits measured so far."""
+
     def having(self, slot: Slot) -> list[Occurrence]:
-        """Return the occurrences of a slot's own name."""
-        return [occurrence for occurrence in self.occurrences if occurrence.mask & slot.mask]
+        """Return where the window has a slot's own name, the first places."""
+        own = (occurrence for occurrence in self.occurrences if occurrence.mask & slot.mask)
+        return list(itertools.islice(own, _MOST_PLACES))
 
     def best_fit(self, slot: Slot) -> float:
         """Return the most that any occurrence can fit a slot."""
@@ -109,6 +118,13 @@ class Scene:
             turned_round: Bit mask of the other name's keys, where the passage has both names the other way round;
                 sides are then exchanged, and the other name says nothing.
         """
+        key = slot.name.first, occurrence.first, turned_round
+        fit = self.fits.get(key)
+        if fit is None:
+            fit = self.fits[key] = self._measure(slot, occurrence, turned_round)
+        return fit
+
+    def _measure(self, slot: Slot, occurrence: Occurrence, turned_round: int) -> float:
         first, last = occurrence.first, occurrence.last
         same_side, other_side = (_OTHER_SIDE, 1.0) if turned_round else (1.0, _OTHER_SIDE)
         if self._is_doer_of_one_text(slot, occurrence):
@@ -165,7 +181,11 @@ def read_scene(aligned: Aligned, found: Search) -> Scene:
     named = 0
     for mask in masks:
         named |= mask
-    slots = tuple(_slots(aligned, masks)) if claim.own_words == len(claim.text.words) else ()
+    slots = (
+        tuple(itertools.islice(_slots(aligned, masks), _MOST_SLOTS))
+        if claim.own_words == len(claim.text.words)
+        else ()
+    )
     return Scene(
         claim.text,
         aligned.passage_text,
