@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from citespan.evaluators.phoenix.client import PhoenixClient
 from citespan.evaluators.phoenix.connection import Connection
 from citespan.evaluators.phoenix.server import PhoenixServer
 
-LEDGER = pytest.StashKey[Ledger]()
 FIRST_SEED = 1
 SHORT_ROUNDS = 3
 
@@ -34,29 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--report", type=Path, default=None, help="write the table of what was done to this file")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[LEDGER] = Ledger()
-
-
 def pytest_report_header(config: pytest.Config) -> str:
     option = config.getoption
     return f"faults: {'full' if option('--full', False) else 'short'} run, first seed {option('--seed', FIRST_SEED)}"
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under xdist, hand the rows to the process that reports."""
-    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
-    if output is not None:
-        output["faults"] = session.config.stash[LEDGER].to_data()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[LEDGER].add_data(getattr(node, "workeroutput", {}).get("faults", []))
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    ledger = config.stash[LEDGER]
+    """Show what all processes of this run did, and write it where --report says."""
+    ledger = Ledger.load(_rows(config).glob("*.json"))
     if not ledger.rows:
         return
     terminalreporter.section("faults")
@@ -64,6 +49,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     path: Path | None = config.getoption("--report", None)
     if path is not None:
         path.write_text(ledger.page(), encoding="utf-8")
+
+
+def _rows(config: pytest.Config) -> Path:
+    """Return the folder in which the processes of this run keep their rows."""
+    main: int = getattr(config, "workerinput", {}).get("faults_main", os.getpid())
+    return config.rootpath / ".citespan" / "faults" / str(main)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Under xdist, tell each process which run it belongs to."""
+    node.workerinput["faults_main"] = os.getpid()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +81,7 @@ class Trials:
     """How many rounds, from which seeds, and where their results go."""
 
     ledger: Ledger
+    rows: Path
     is_full: bool
     first_seed: int
     given_rounds: int | None
@@ -103,8 +101,10 @@ class Trials:
             began = time.monotonic()
             outcome = once(seed, True)
             row.seconds += time.monotonic() - began
-            row.injected.update(outcome.injected)
+            for kind, number in outcome.injected.items():
+                row.injected[kind] = row.injected.get(kind, 0) + number
             self.ledger.add(fault, seed, outcome.result, traces=outcome.traces)
+            self.ledger.save(self.rows / f"{os.getpid()}.json")
             again = f'make test-faults ARGS="--seed {seed} --rounds 1 -k ..."'
             found = "\n".join(outcome.result.violations[:20])
             assert not outcome.result.violations, f"{fault}, seed {seed} (again: {again}):\n{found}"
@@ -114,7 +114,8 @@ class Trials:
 def trials(request: pytest.FixtureRequest) -> Trials:
     option = request.config.getoption
     return Trials(
-        request.config.stash.setdefault(LEDGER, Ledger()),
+        Ledger(),
+        _rows(request.config),
         is_full=bool(option("--full", False)),
         first_seed=int(option("--seed", FIRST_SEED)),
         given_rounds=option("--rounds", None),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import sys
 import time
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
+from typing import Self
 
 from tests.faults.oracle import Examination
 
@@ -31,7 +33,7 @@ class Row:
 
     fault: str
     seeds: list[int] = field(default_factory=list)
-    injected: Counter[str] = field(default_factory=Counter)
+    injected: dict[str, int] = field(default_factory=dict)
     traces: int = 0
     checked: int = 0
     violations: int = 0
@@ -56,13 +58,16 @@ class Ledger:
         row.checked += result.rows + result.claim_spans
         row.violations += len(result.violations)
 
-    def to_data(self) -> list[dict[str, Any]]:
-        """Return the rows as plain values, for another process."""
-        return [{**asdict(row), "injected": dict(row.injected)} for row in self.rows.values()]
+    def save(self, path: Path) -> None:
+        """Write the rows to a file, so that they outlive a run that is stopped."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([asdict(row) for row in self.rows.values()]), encoding="utf-8")
 
-    def add_data(self, data: list[dict[str, Any]]) -> None:
-        for row in data:
-            self.rows[row["fault"]] = Row(**{**row, "injected": Counter(row["injected"])})
+    @classmethod
+    def load(cls, paths: Iterable[Path]) -> Self:
+        """Return the rows of several files, by fault."""
+        rows = [Row(**data) for path in paths for data in json.loads(path.read_text(encoding="utf-8"))]
+        return cls({row.fault: row for row in sorted(rows, key=lambda row: row.fault) if row.seeds})
 
     def page(self) -> str:
         """Return the file that is kept under docs/."""
@@ -92,3 +97,9 @@ class Ledger:
 def _total(injected: Mapping[str, int]) -> str:
     """Return `500 x12, reset x3`."""
     return ", ".join(f"{kind} x{number}" for kind, number in sorted(injected.items())) or "-"
+
+
+if (
+    __name__ == "__main__"
+):  # python -m tests.faults.ledger .citespan/faults/*.json: the page of a run that was stopped
+    sys.stdout.write(Ledger.load(map(Path, sys.argv[1:])).page())
