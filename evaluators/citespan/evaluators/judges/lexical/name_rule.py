@@ -22,11 +22,11 @@ _RARE = 4.5
 """Weight from which a lone capitalised word is a name, not a common word in a title."""
 
 _BESIDE = 3
-"""Words between a name and its predicate, at most, where two names are compared."""
+"""Words between a name and what is said of it, half of what counts as near."""
 
 
 def find_names(aligned: Aligned, found: Search, context: Container[str] = frozenset()) -> Iterator[Finding]:
-    """Yield the first name that the passage lacks, has elsewhere, or has in another part.
+    """Yield the first name that the passage lacks, or has elsewhere.
 
     Args:
         aligned: The claim beside a window.

@@ -26,7 +26,6 @@ _EXCHANGED = 0.25
 _LISTING = frozenset(["and", "or"])
 """Words between names whose order says nothing."""
 
-
 _SYMMETRIC = frozenset(
     stem_of(word) for word in ("marry", "meet", "play", "face", "border", "share", "join", "merge")
 )
