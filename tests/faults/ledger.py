@@ -41,6 +41,17 @@ class Row:
     calm_seconds: float = 0.0
     note: str = ""
 
+    def absorb(self, other: Row) -> None:
+        """Add what another process did with the same fault."""
+        self.seeds += other.seeds
+        for kind, number in other.injected.items():
+            self.injected[kind] = self.injected.get(kind, 0) + number
+        self.traces += other.traces
+        self.checked += other.checked
+        self.violations += other.violations
+        self.seconds += other.seconds
+        self.calm_seconds = self.calm_seconds or other.calm_seconds
+
 
 @dataclass
 class Ledger:
@@ -66,8 +77,14 @@ class Ledger:
     @classmethod
     def load(cls, paths: Iterable[Path]) -> Self:
         """Return the rows of several files, by fault."""
+        ledger = cls()
         rows = [Row(**data) for path in paths for data in json.loads(path.read_text(encoding="utf-8"))]
-        return cls({row.fault: row for row in sorted(rows, key=lambda row: row.fault) if row.seeds})
+        for row in sorted(rows, key=lambda row: row.fault):
+            if row.fault in ledger.rows:
+                ledger.rows[row.fault].absorb(row)
+            elif row.seeds:
+                ledger.rows[row.fault] = row
+        return ledger
 
     def page(self) -> str:
         """Return the file that is kept under docs/."""
