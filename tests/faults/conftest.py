@@ -87,6 +87,10 @@ class Trials:
     given_rounds: int | None
     arriving: int
 
+    def size(self, full: int) -> int:
+        """Return how many traces a round is to have; half as many in a short run."""
+        return full if self.is_full else full // 2
+
     def run(
         self, fault: str, once: Round, *, full: int, short: int = SHORT_ROUNDS, is_timed: bool = True
     ) -> None:

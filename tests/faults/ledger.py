@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -86,13 +87,13 @@ class Ledger:
                 ledger.rows[row.fault] = row
         return ledger
 
-    def page(self) -> str:
-        """Return the file that is kept under docs/."""
+    def page(self, note: str = "") -> str:
+        """Return the file that is kept under docs/; `note` is what else is to be said of the run."""
         about = (
             f"Last run: {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, "
             f"Phoenix {version('arize-phoenix')} on SQLite, {os.cpu_count()} cores."
         )
-        return f"{_HEAD}\n{about}\n\n{self.table()}"
+        return "\n".join([_HEAD, about, *filter(None, [note]), "", self.table()])
 
     def table(self) -> str:
         lines = [
@@ -116,7 +117,11 @@ def _total(injected: Mapping[str, int]) -> str:
     return ", ".join(f"{kind} x{number}" for kind, number in sorted(injected.items())) or "-"
 
 
-if (
-    __name__ == "__main__"
-):  # python -m tests.faults.ledger .citespan/faults/*.json: the page of a run that was stopped
-    sys.stdout.write(Ledger.load(map(Path, sys.argv[1:])).page())
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description="Print the page of runs that were stopped, or of several runs."
+    )
+    parser.add_argument("rows", nargs="+", type=Path, help="files under .citespan/faults")
+    parser.add_argument("--note", default="", help="what else is to be said of the run")
+    given = parser.parse_args()
+    sys.stdout.write(Ledger.load(given.rows).page(given.note))

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -167,6 +167,12 @@ class Site:
                 Annotation(self.trace_ids[7], "cite_state", "citespan", **by_hand),
             ],
         )
+
+    def let_people_take_over(self, names: Sequence[str]) -> None:
+        """Let people write in the place of citespan's rows with these names on every trace."""
+        row = Annotation("", "", "citespan", kind=Kind.HUMAN, label="by hand")
+        rows = [replace(row, target_id=i, name=name) for i in self.trace_ids for name in names]
+        self._plant(Target.TRACE, rows)
 
     def _plant(self, target: Target, rows: Sequence[Annotation]) -> None:
         self.client.annotate(target, rows)

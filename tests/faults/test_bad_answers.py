@@ -97,7 +97,7 @@ def test_each_trace_is_evaluated_once_through(group: str, bench: Bench) -> None:
 
 
 def test_each_trace_is_evaluated_once_through_a_mix(bench: Bench) -> None:
-    bench.storm("a mix", tuple(Fault), full=10, most=12 if bench.trials.is_full else 4)
+    bench.storm("a mix", tuple(Fault), full=10, most=12 if bench.trials.is_full else 3)
 
 
 def test_in_the_end_the_whole_project_is_as_it_has_to_be(shared: Site, worker: WorkerProcess) -> None:

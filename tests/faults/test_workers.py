@@ -50,7 +50,7 @@ def test_two_workers_without_shards_write_what_one_writes_under_faults(
 ) -> None:
     def once(seed: int, is_spoiled: bool) -> Outcome:
         site, folder = Site(client), tmp_path / f"{seed}{is_spoiled}"
-        site.store(40)
+        site.store(trials.size(40))
         site.let_people_write()
         with (
             FaultProxy(phoenix.url) as first,
@@ -67,7 +67,7 @@ def test_two_workers_without_shards_write_what_one_writes_under_faults(
             assert site.wait_until_whole(one).violations == ()
             other.wait_until(lambda: other.is_ready and not _pending(other), "idle")
             result = site.examine()
-        return Outcome(result, 40, first.injected + second.injected)
+        return Outcome(result, len(site.trace_ids), first.injected + second.injected)
 
     trials.run("two workers, a mix of answers", once, full=10)
 
@@ -86,7 +86,7 @@ def test_sigterm_under_any_fault_ends_within_ten_seconds_and_nothing_is_half_wri
         chance, before = random.Random(seed), proxy.injected.copy()
         kind = kinds[seed % len(kinds)] if trials.is_full else chance.choice(kinds)
         site, state = Site(client), tmp_path / f"{seed}{is_spoiled}" / "state"
-        site.store(24)
+        site.store(trials.size(24))
         site.let_people_write()
         # With the default patience of 30 seconds: a stop does not wait for an answer that does not come.
         with working(site, proxy.url, state, variables={"CITESPAN_TIMEOUT_SECONDS": "30"}) as worker:
@@ -94,7 +94,7 @@ def test_sigterm_under_any_fault_ends_within_ten_seconds_and_nothing_is_half_wri
             if is_spoiled:
                 methods = WRITES if chance.random() < 0.5 else frozenset[str]()
                 proxy.storm((kind,), share=1.0, seed=seed, methods=methods)
-            site.store(24)
+            site.store(trials.size(24))
             if is_spoiled:
                 worker.wait_until(lambda: proxy.injected.total() > before.total(), f"spoiled by {kind}")
             time.sleep(chance.random())
@@ -104,6 +104,6 @@ def test_sigterm_under_any_fault_ends_within_ten_seconds_and_nothing_is_half_wri
         assert site.examine(is_over=False).violations == (), f"half written under {kind}, seed {seed}"
         with working(site, proxy.url, state) as worker:
             result = site.wait_until_whole(worker)
-        return Outcome(result, 48, {**(proxy.injected - before), "SIGTERM": 1})
+        return Outcome(result, len(site.trace_ids), {**(proxy.injected - before), "SIGTERM": 1})
 
     trials.run("SIGTERM under a fault", once, full=len(kinds))

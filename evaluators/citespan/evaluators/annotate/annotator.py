@@ -294,7 +294,7 @@ class Annotator:
                 for evaluation in trace.evaluations
                 for row in verdict_rows(evaluation, self._places(evaluation))
             ]
-        self._write_rows(batch, self._span_rows, rows, [*batch.span_rows, *batch.app_span_rows])
+        self._write_rows(batch, self._span_rows, rows)
 
     def _places(self, evaluation: Evaluation) -> list[tuple[str, str]]:
         """Return, for each claim that is shown, the span and identifier of its verdict; none if claims are not shown."""
@@ -327,8 +327,8 @@ class Annotator:
             for trace in shown
         }
         on_spans = {trace.trace_id: self._citations_rows(trace) for trace in shown}
-        self._write_rows(batch, self._trace_rows, on_traces, batch.trace_rows)
-        self._write_rows(batch, self._span_rows, on_spans, batch.app_span_rows)
+        self._write_rows(batch, self._trace_rows, on_traces)
+        self._write_rows(batch, self._span_rows, on_spans)
 
     def _citations_rows(self, trace: EvaluatedTrace) -> list[Annotation]:
         """Return the sum on the root, which the table of traces shows, and on each answer where there are several."""
@@ -352,7 +352,7 @@ class Annotator:
                     )
                 else:
                     batch.written.deleted += self._client.delete_span(span_id)
-        self._write_rows(batch, self._span_rows, kept, batch.span_rows)
+        self._write_rows(batch, self._span_rows, kept)
         self._drop_superseded_rows(batch)
 
     def _superseded_spans(self, batch: _Batch, trace_id: str) -> list[str]:
@@ -405,10 +405,16 @@ class Annotator:
         batch: _Batch,
         writer: RowWriter,
         rows: Mapping[str, Sequence[Annotation]],
-        stored: Sequence[StoredAnnotation],
+        stored: Sequence[StoredAnnotation] | None = None,
     ) -> None:
-        """Write rows, given by trace id; a trace of which a row is refused is set aside."""
-        done = writer.write([row for some in rows.values() for row in some], stored)
+        """Write rows, given by trace id; a trace of which a row is refused is set aside.
+
+        What is there is read at the last moment, unless it just was: people may have written since the batch began.
+        """
+        to_write = [row for some in rows.values() for row in some]
+        if stored is None:
+            stored = writer.read([row.target_id for row in to_write], sorted({row.name for row in to_write}))
+        done = writer.write(to_write, stored)
         batch.written.rows += done.written
         batch.written.human_rows_kept += done.human_kept
         for trace_id, some in rows.items():
