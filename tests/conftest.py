@@ -14,7 +14,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that need Phoenix in one process: one server serves them all."""
+    """Keep the tests that share a Phoenix in one process; the faults have one of their own, in another."""
     for item in items:
         if item.get_closest_marker("phoenix") or item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.xdist_group("phoenix"))
+            group = "faults" if item.path.parent.name == "faults" else "phoenix"
+            item.add_marker(pytest.mark.xdist_group(group))
