@@ -40,13 +40,13 @@ def state(tmp_path: Path) -> Path:
     [("90s", 90), ("15m", 900), ("48h", 172_800), ("7d", 604_800), ("2.5", 2.5), ("0", 0)],
 )
 def test_a_length_of_time_has_a_unit_or_is_seconds(text: str, seconds: float) -> None:
-    assert age_seconds(text) == seconds
+    assert age_seconds(text, "--settle") == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-5", "5 minutes", "1e9", "nan"])
 def test_a_length_of_time_that_is_none_says_what_is_expected(text: str) -> None:
-    with pytest.raises(UsageError, match="expected one such as 90s"):
-        age_seconds(text)
+    with pytest.raises(UsageError, match=r"--settle .* expected one such as 90s"):
+        age_seconds(text, "--settle")
 
 
 @pytest.mark.parametrize(

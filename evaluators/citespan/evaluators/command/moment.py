@@ -36,8 +36,12 @@ def moment(text: str, *, now: datetime) -> datetime:
     return found.replace(tzinfo=now.tzinfo) if found.tzinfo is None else found
 
 
-def age_seconds(text: str) -> float:
+def age_seconds(text: str, option: str) -> float:
     """Return the seconds that a length of time such as `90s`, `15m`, `48h` or plain `90` means.
+
+    Args:
+        text: What was typed.
+        option: For which option, for the message.
 
     Raises:
         UsageError: It is none.
@@ -47,4 +51,4 @@ def age_seconds(text: str) -> float:
         return timedelta(**{_UNITS[age[2]]: int(age[1])}).total_seconds()
     if _SECONDS.fullmatch(given):
         return float(given)
-    raise UsageError(f"{text!r} is no length of time: expected one such as 90s, 15m, 48h or 7d")
+    raise UsageError(f"{option} {text!r} is no length of time: expected one such as 90s, 15m, 48h or 7d")

@@ -171,16 +171,16 @@ def run(
         shard=Shard.parse(shard),
         filter=trace_filter,
         always=tuple(always or ()),
-        settle_seconds=age_seconds(settle),
-        settle_max_seconds=age_seconds(settle_max),
-        lookback_seconds=age_seconds(lookback),
+        settle_seconds=age_seconds(settle, "--settle"),
+        settle_max_seconds=age_seconds(settle_max, "--settle-max"),
+        lookback_seconds=age_seconds(lookback, "--lookback"),
         is_reevaluating=reevaluate,
         is_single_pass=once,
-        limits=Limits(max_traces, None if max_time is None else age_seconds(max_time), max_usd),
+        limits=Limits(max_traces, None if max_time is None else age_seconds(max_time, "--max-time"), max_usd),
         most_tries=tries,
         claim_spans_per_second=claim_rate or None,
     )
-    interval_seconds = None if once else age_seconds(interval)
+    interval_seconds = None if once else age_seconds(interval, "--interval")
     code = work(
         settings,
         plan,
