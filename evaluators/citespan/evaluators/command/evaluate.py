@@ -151,8 +151,8 @@ def evaluate(
     """Judge the traces of a Phoenix project once and write the verdicts back.
 
     Runs that are evaluated already and have not changed are left alone, so this can be repeated at any time.
-    A trace with a span missing is left for later, until --settle-max. The key, if Phoenix wants one, is read from
-    PHOENIX_API_KEY.
+    A trace with a span missing is left for later, until --settle-max.
+    The key, if Phoenix wants one, is read from PHOENIX_API_KEY.
     """
     from datetime import datetime
 

@@ -136,8 +136,9 @@ def run(
 ) -> None:
     """Evaluate a project's traces as they settle, and write the verdicts back.
 
-    Writes one JSON object a line to stderr. Stops cleanly on SIGTERM and Ctrl-C. Several workers share a project
-    with --shard. The key, if Phoenix wants one, is read from PHOENIX_API_KEY.
+    Writes one JSON object a line to stderr. Stops cleanly on SIGTERM and Ctrl-C.
+    Several workers share a project with --shard.
+    The key, if Phoenix wants one, is read from PHOENIX_API_KEY.
     """
     if context.invoked_subcommand is not None:
         return
