@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["worker"]
 
-worker = typer.Typer(
-    name="worker", help="Evaluate a project's traces as they settle.", invoke_without_command=True
-)
+worker = typer.Typer(name="worker", invoke_without_command=True)
 
 StateOption = Annotated[
     Path | None,
