@@ -23,7 +23,7 @@ test: $(VENV)/dev.installed ## Run every test, on a real Phoenix too
 test-deploy: $(VENV)/dev.installed ## Run compose.yaml's topology as processes (needs Debian's postgresql, prometheus)
 	$(BIN)/pytest --numprocesses 0 -m deploy tests/deploy $(ARGS)
 
-test-faults: $(VENV)/dev.installed ## Let each fault loose on the worker in full numbers, write docs/faults.md (an hour)
+test-faults: $(VENV)/dev.installed ## Let each fault loose on the worker in full numbers, write docs/faults.md (half an hour)
 	$(BIN)/pytest --full --numprocesses 2 --dist loadfile $(if $(ARGS),,--report docs/faults.md) tests/faults $(ARGS)
 
 lint: $(VENV)/dev.installed ## Check format, style and types
