@@ -62,7 +62,7 @@ def test_a_key_that_ends_is_waited_out_until_a_new_one_comes(
             result = site.wait_until_whole(worker)
         return Outcome(result, len(site.trace_ids), {f"key {kind}": 1})
 
-    trials.run("the API key ends", once, full=5, short=2, is_timed=False)
+    trials.run("the API key ends", once, full=5, is_timed=False)
 
 
 def _failures(worker: WorkerProcess) -> float:
