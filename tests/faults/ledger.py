@@ -23,7 +23,7 @@ Every row is a fault that was let loose on `citespan worker` between it and a re
 After each round every trace has to be evaluated exactly once: one `cite_state` that covers the trace as it is read now, one claim span and one `verdict` for each claim, one row for each measure, no claim span of an older reading but those that people wrote on, and every row of a person as it was.
 A trace that the worker sets aside with a reason counts as accounted for.
 `time` is that of a round, with the fault and until all is well again, where one without the fault is 1.
-`make test-faults` writes this file; `make test` runs each fault for three rounds.
+`make test-faults` writes this file; `make test` runs three rounds of each fault, with the answers in groups of kinds, and one storm of 300 traces.
 A round is run again by its seed: `make test-faults ARGS="--seed 17 --rounds 1 -k killed"`.
 """
 
